@@ -1,0 +1,41 @@
+# ctrlplane_module(<name> LINKS <modules> SYSTEM <libraries in headers> PRIVATE_SYSTEM <libraries in sources>)
+#
+# One folder under src/ is one library. x.cpp goes into the library, x_test.cpp beside it into
+# <name>_test; both are found by name, so a new unit needs no line here.
+function(ctrlplane_module name)
+  cmake_parse_arguments(M "" "" "LINKS;SYSTEM;PRIVATE_SYSTEM" ${ARGN})
+  set(dir ${CMAKE_SOURCE_DIR}/src/${name})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${dir}/*.cpp)
+  set(tests ${sources})
+  list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
+  list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
+
+  set(links ${M_LINKS})
+  list(TRANSFORM links PREPEND ctrlplane_)
+  if(sources)
+    add_library(ctrlplane_${name} STATIC ${sources})
+    set(scope PUBLIC)
+    target_precompile_headers(ctrlplane_${name} PRIVATE ${CMAKE_SOURCE_DIR}/cmake/precompiled.h)
+  else()
+    add_library(ctrlplane_${name} INTERFACE)
+    set(scope INTERFACE)
+  endif()
+  target_include_directories(ctrlplane_${name} ${scope} ${CMAKE_SOURCE_DIR}/src)
+  target_link_libraries(ctrlplane_${name} ${scope} ${links} ${M_SYSTEM})
+  if(sources AND M_PRIVATE_SYSTEM)
+    target_link_libraries(ctrlplane_${name} PRIVATE ${M_PRIVATE_SYSTEM})
+  endif()
+
+  if(tests)
+    ctrlplane_test(${name}_test SOURCES ${tests} LINKS ctrlplane_${name})
+  endif()
+endfunction()
+
+# A GoogleTest binary under build/<preset>/tests_bin, where `./dev test` finds it.
+function(ctrlplane_test name)
+  cmake_parse_arguments(T "" "" "SOURCES;LINKS" ${ARGN})
+  add_executable(${name} ${T_SOURCES})
+  target_link_libraries(${name} PRIVATE ${T_LINKS} GTest::gtest GTest::gtest_main)
+  target_precompile_headers(${name} PRIVATE ${CMAKE_SOURCE_DIR}/cmake/precompiled_test.h)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests_bin)
+endfunction()

@@ -1,0 +1,4 @@
+#pragma once
+#include "precompiled.h"
+
+#include <gtest/gtest.h>

@@ -1,0 +1,29 @@
+#include "base/time.h"
+
+#include <gtest/gtest.h>
+
+namespace ctrlplane {
+namespace {
+
+TEST(Rfc3339, round_trips_with_the_digits_the_value_needs) {
+  for (const char* text : {"1970-01-01T00:00:00Z", "2026-11-15T07:40:18.123Z", "2026-11-15T07:40:18.123456Z",
+                           "1969-12-31T23:59:59.999999Z", "2000-02-29T12:00:00Z"}) {
+    ASSERT_TRUE(parse_rfc3339(text)) << text;
+    EXPECT_EQ(format_rfc3339(*parse_rfc3339(text)), text);
+  }
+}
+
+TEST(Rfc3339, applies_the_offset) {
+  EXPECT_EQ(format_rfc3339(*parse_rfc3339("2026-11-15T09:40:00+02:00")), "2026-11-15T07:40:00Z");
+  EXPECT_EQ(format_rfc3339(*parse_rfc3339("2026-11-14T22:10:00-09:30")), "2026-11-15T07:40:00Z");
+}
+
+TEST(Rfc3339, refuses_what_is_not_an_instant) {
+  for (const char* text : {"", "2026-11-15", "2026-11-15T07:40:18", "2026-13-01T00:00:00Z", "2026-02-30T00:00:00Z",
+                           "2026-11-15T24:00:00Z", "2026-11-15T07:40:18.Z", "2026-11-15T07:40:18Zx",
+                           "2026-11-15T07:40:18+2:00"})
+    EXPECT_FALSE(parse_rfc3339(text)) << text;
+}
+
+}  // namespace
+}  // namespace ctrlplane

@@ -1,0 +1,29 @@
+// What a command does to a workspace: upserts and deletes of whole rows. State is the fold of them,
+// and a commit is a list of them; nothing else passes between deciding and storing.
+#pragma once
+
+#include <variant>
+#include <vector>
+
+#include "model/entities.h"
+
+namespace ctrlplane {
+
+using Entity =
+    std::variant<Workspace, System, Environment, Deployment, SystemDeployment, SystemEnvironment, Version,
+                 Provider, Resource, JobAgent, Release, Job, TargetState, ContextPart, OutboxItem,
+                 IdempotencyRecord, AuditEntry>;
+
+struct Change {
+  enum class Op : uint8_t { kPut, kErase };
+  Op op = Op::kPut;
+  Entity entity;  // for kErase only the key members count
+
+  static Change put(Entity e) { return {Op::kPut, std::move(e)}; }
+  static Change erase(Entity e) { return {Op::kErase, std::move(e)}; }
+  bool operator==(const Change&) const = default;
+};
+
+using Changes = std::vector<Change>;
+
+}  // namespace ctrlplane

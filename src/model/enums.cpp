@@ -1,0 +1,54 @@
+#include "model/enums.h"
+
+#include <array>
+
+namespace ctrlplane {
+namespace {
+
+constexpr std::array<std::string_view, 6> kVersionStatus = {"unspecified", "building", "ready",
+                                                            "paused",      "failed",   "rejected"};
+constexpr std::array<std::string_view, 11> kJobStatus = {
+    "pending",   "queued",  "in_progress",       "action_required",     "successful",
+    "failure",   "cancelled", "skipped", "invalid_job_agent", "invalid_integration",
+    "external_run_not_found"};
+constexpr std::array<std::string_view, 5> kJobCause = {"policy", "redeploy", "force", "retry", "rollback"};
+constexpr std::array<std::string_view, 3> kOutboxKind = {"notice", "start", "cancel"};
+constexpr std::array<std::string_view, 4> kOutboxStatus = {"pending", "sending", "delivered", "abandoned"};
+
+template <class E, size_t N>
+std::optional<E> find(const std::array<std::string_view, N>& names, std::string_view text) {
+  for (size_t i = 0; i < N; ++i)
+    if (names[i] == text) return static_cast<E>(i);
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string_view to_string(VersionStatus s) { return kVersionStatus[static_cast<size_t>(s)]; }
+std::string_view to_string(JobStatus s) { return kJobStatus[static_cast<size_t>(s)]; }
+std::string_view to_string(JobCause c) { return kJobCause[static_cast<size_t>(c)]; }
+std::string_view to_string(OutboxKind k) { return kOutboxKind[static_cast<size_t>(k)]; }
+std::string_view to_string(OutboxStatus s) { return kOutboxStatus[static_cast<size_t>(s)]; }
+
+template <>
+std::optional<VersionStatus> parse_enum(std::string_view text) {
+  return find<VersionStatus>(kVersionStatus, text);
+}
+template <>
+std::optional<JobStatus> parse_enum(std::string_view text) {
+  return find<JobStatus>(kJobStatus, text);
+}
+template <>
+std::optional<JobCause> parse_enum(std::string_view text) {
+  return find<JobCause>(kJobCause, text);
+}
+template <>
+std::optional<OutboxKind> parse_enum(std::string_view text) {
+  return find<OutboxKind>(kOutboxKind, text);
+}
+template <>
+std::optional<OutboxStatus> parse_enum(std::string_view text) {
+  return find<OutboxStatus>(kOutboxStatus, text);
+}
+
+}  // namespace ctrlplane

@@ -1,0 +1,54 @@
+// Closed sets of words. The spelling here is the one in SQL; the wire spelling is the API's business.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace ctrlplane {
+
+enum class VersionStatus : uint8_t { kUnspecified, kBuilding, kReady, kPaused, kFailed, kRejected };
+
+enum class JobStatus : uint8_t {
+  kPending,
+  kQueued,
+  kInProgress,
+  kActionRequired,
+  kSuccessful,
+  kFailure,
+  kCancelled,
+  kSkipped,
+  kInvalidJobAgent,
+  kInvalidIntegration,
+  kExternalRunNotFound,
+};
+
+constexpr bool is_terminal(JobStatus s) { return s >= JobStatus::kSuccessful; }
+
+// Why a job was made.
+enum class JobCause : uint8_t { kPolicy, kRedeploy, kForce, kRetry, kRollback };
+
+enum class OutboxKind : uint8_t { kNotice, kStart, kCancel };
+enum class OutboxStatus : uint8_t { kPending, kSending, kDelivered, kAbandoned };
+
+std::string_view to_string(VersionStatus s);
+std::string_view to_string(JobStatus s);
+std::string_view to_string(JobCause c);
+std::string_view to_string(OutboxKind k);
+std::string_view to_string(OutboxStatus s);
+
+template <class E>
+std::optional<E> parse_enum(std::string_view text);
+
+template <>
+std::optional<VersionStatus> parse_enum(std::string_view text);
+template <>
+std::optional<JobStatus> parse_enum(std::string_view text);
+template <>
+std::optional<JobCause> parse_enum(std::string_view text);
+template <>
+std::optional<OutboxKind> parse_enum(std::string_view text);
+template <>
+std::optional<OutboxStatus> parse_enum(std::string_view text);
+
+}  // namespace ctrlplane

@@ -1,0 +1,216 @@
+// One description per entity: the names and order of its columns, key columns first. Schema, row
+// writer and row reader are all derived from it, so they cannot disagree. Every table has
+// workspace_id as its first key column; it is not repeated here.
+//
+// A new member goes at the end, with a migration that adds the column.
+#pragma once
+
+#include "model/change.h"
+
+namespace ctrlplane::store {
+
+template <class V, class E>
+void describe_target_key(V& v, E& key) {
+  v.key("resource_id", key.resource);
+  v.key("environment_id", key.environment);
+  v.key("deployment_id", key.deployment);
+}
+
+template <class V, class E>
+void describe(V& v, E& e, const Workspace*) {
+  v.key("id", e.id);
+  v.col("name", e.name);
+  v.col("slug", e.slug);
+  v.col("created_at", e.created_at);
+}
+
+template <class V, class E>
+void describe(V& v, E& e, const System*) {
+  v.key("id", e.id);
+  v.col("name", e.name);
+  v.col("slug", e.slug);
+  v.col("description", e.description);
+  v.col("metadata", e.metadata);
+  v.col("created_at", e.created_at);
+}
+
+template <class V, class E>
+void describe(V& v, E& e, const Environment*) {
+  v.key("id", e.id);
+  v.col("name", e.name);
+  v.col("description", e.description);
+  v.col("resource_selector", e.resource_selector);
+  v.col("metadata", e.metadata);
+  v.col("created_at", e.created_at);
+}
+
+template <class V, class E>
+void describe(V& v, E& e, const Deployment*) {
+  v.key("id", e.id);
+  v.col("name", e.name);
+  v.col("slug", e.slug);
+  v.col("description", e.description);
+  v.col("resource_selector", e.resource_selector);
+  v.col("agent_selector", e.agent_selector);
+  v.col("agent_config", e.agent_config);
+  v.col("job_timeout_us", e.job_timeout);
+  v.col("metadata", e.metadata);
+  v.col("created_at", e.created_at);
+}
+
+template <class V, class E>
+void describe(V& v, E& e, const SystemDeployment*) {
+  v.key("system_id", e.system);
+  v.key("deployment_id", e.deployment);
+}
+
+template <class V, class E>
+void describe(V& v, E& e, const SystemEnvironment*) {
+  v.key("system_id", e.system);
+  v.key("environment_id", e.environment);
+}
+
+template <class V, class E>
+void describe(V& v, E& e, const Version*) {
+  v.key("id", e.id);
+  v.col("deployment_id", e.deployment);
+  v.col("tag", e.tag);
+  v.col("name", e.name);
+  v.col("status", e.status);
+  v.col("message", e.message);
+  v.col("config", e.config);
+  v.col("agent_config", e.agent_config);
+  v.col("metadata", e.metadata);
+  v.col("created_at", e.created_at);
+  v.col("retired", e.retired);
+}
+
+template <class V, class E>
+void describe(V& v, E& e, const Provider*) {
+  v.key("id", e.id);
+  v.col("name", e.name);
+  v.col("metadata", e.metadata);
+  v.col("created_at", e.created_at);
+}
+
+template <class V, class E>
+void describe(V& v, E& e, const Resource*) {
+  v.key("id", e.id);
+  v.col("identifier", e.identifier);
+  v.col("name", e.name);
+  v.col("kind", e.kind);
+  v.col("version", e.version);
+  v.col("config", e.config);
+  v.col("metadata", e.metadata);
+  v.col("provider_id", e.provider);
+  v.col("created_at", e.created_at);
+  v.col("updated_at", e.updated_at);
+}
+
+template <class V, class E>
+void describe(V& v, E& e, const JobAgent*) {
+  v.key("id", e.id);
+  v.col("name", e.name);
+  v.col("type", e.type);
+  v.col("config", e.config);
+  v.col("metadata", e.metadata);
+  v.col("created_at", e.created_at);
+}
+
+template <class V, class E>
+void describe(V& v, E& e, const Release*) {
+  v.key("id", e.id);
+  v.col("resource_id", e.target.resource);
+  v.col("environment_id", e.target.environment);
+  v.col("deployment_id", e.target.deployment);
+  v.col("version_id", e.version);
+  v.col("variables", e.variables);
+  v.col("created_at", e.created_at);
+}
+
+template <class V, class E>
+void describe(V& v, E& e, const Job*) {
+  v.key("id", e.id);
+  v.col("resource_id", e.target.resource);
+  v.col("environment_id", e.target.environment);
+  v.col("deployment_id", e.target.deployment);
+  v.col("release_id", e.release);
+  v.col("version_id", e.version);
+  v.col("agent_id", e.agent);
+  v.col("cause", e.cause);
+  v.col("status", e.status);
+  v.col("message", e.message);
+  v.col("external_id", e.external_id);
+  v.col("live", e.live);
+  v.col("cancelled_by_engine", e.cancelled_by_engine);
+  v.col("fences_itself", e.fences_itself);
+  v.col("holder", e.holder);
+  v.col("shared_part", e.shared_part);
+  v.col("resource_part", e.resource_part);
+  v.col("created_at", e.created_at);
+  v.col("timeout_us", e.timeout);
+  v.col("handed_over_at", e.handed_over_at);
+  v.col("started_at", e.started_at);
+  v.col("cancel_requested_at", e.cancel_requested_at);
+  v.col("ended_at", e.ended_at);
+  v.col("updated_at", e.updated_at);
+}
+
+template <class V, class E>
+void describe(V& v, E& e, const TargetState*) {
+  describe_target_key(v, e.key);
+  v.col("desired_release_id", e.desired_release);
+  v.col("desired_version_id", e.desired_version);
+  v.col("current_release_id", e.current_release);
+  v.col("current_version_id", e.current_version);
+  v.col("current_since", e.current_since);
+  v.col("chain_release_id", e.chain_release);
+  v.col("attempts", e.attempts);
+  v.col("last_job_id", e.last_job);
+  v.col("last_status", e.last_status);
+  v.col("last_ended_at", e.last_ended_at);
+  v.col("past", e.past);
+}
+
+template <class V, class E>
+void describe(V& v, E& e, const ContextPart*) {
+  v.key("digest", e.digest);
+  v.col("body", e.body);
+}
+
+template <class V, class E>
+void describe(V& v, E& e, const OutboxItem*) {
+  v.key("id", e.id);
+  v.col("kind", e.kind);
+  v.col("status", e.status);
+  v.col("job_id", e.job);
+  v.col("channel", e.channel);
+  v.col("payload", e.payload);
+  v.col("attempt", e.attempt);
+  v.col("last_error", e.last_error);
+  v.col("created_at", e.created_at);
+  v.col("next_attempt_at", e.next_attempt_at);
+  v.col("ended_at", e.ended_at);
+}
+
+template <class V, class E>
+void describe(V& v, E& e, const IdempotencyRecord*) {
+  v.key("key", e.key);
+  v.col("body", e.body);
+  v.col("status", e.status);
+  v.col("subject", e.subject);
+  v.col("reply", e.reply);
+  v.col("created_at", e.created_at);
+}
+
+template <class V, class E>
+void describe(V& v, E& e, const AuditEntry*) {
+  v.key("id", e.id);
+  v.col("at", e.at);
+  v.col("actor", e.actor);
+  v.col("action", e.action);
+  v.col("subject", e.subject);
+  v.col("details", e.details);
+}
+
+}  // namespace ctrlplane::store
