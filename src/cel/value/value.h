@@ -127,7 +127,7 @@ class Value {
     return v;
   }
   static constexpr uint32_t kNoPosition = 0xffffffff;
-  // The message must be a literal or live in the arena; its bytes follow a length (ErrorText).
+  // Held by reference, so that an error whose text is known when planning costs nothing to raise.
   struct ErrorText {
     std::string_view message;
   };
@@ -137,7 +137,7 @@ class Value {
     v.error_ = &message;
     return v;
   }
-  // Formats nothing and copies the message into the arena.
+  // Copies the message into the arena.
   static Value error(Arena& arena, Fault fault, std::string_view message,
                      uint32_t position = kNoPosition);
 
@@ -213,10 +213,11 @@ class Object {
  public:
   virtual ~Object() = default;
   // The field's value, or an absent Value. A field that exists but is null answers Value::null().
-  virtual Value field(const Name& name) const = 0;
+  // What has to be made for it (the text of an id) goes into the arena.
+  virtual Value field(const Name& name, Arena& arena) const = 0;
   virtual size_t size() const = 0;
-  // The key at a place in [0, size()), in an order that does not change during an evaluation.
-  virtual std::string_view key_at(size_t i) const = 0;
+  // Writes all size() keys, in any order. Called only when an expression walks over the object.
+  virtual void keys(std::span<std::string_view> out) const = 0;
 };
 
 // A list of the embedding program.
@@ -224,16 +225,21 @@ class Sequence {
  public:
   virtual ~Sequence() = default;
   virtual size_t size() const = 0;
-  virtual Value at(size_t i) const = 0;
+  virtual Value at(size_t i, Arena& arena) const = 0;
 };
 
-// A value of a type that only a library's functions understand.
+// A value of a type that only a library's functions understand. It lives in an arena and is never
+// destroyed, so it must hold nothing that would need it.
 class Opaque {
  public:
-  virtual ~Opaque() = default;
   virtual std::string_view type_name() const = 0;
   virtual bool equals(const Opaque& other) const = 0;
   virtual std::string text() const = 0;
+  // A copy in another arena; null if there is no room.
+  virtual const Opaque* copy(Arena& arena) const = 0;
+
+ protected:
+  ~Opaque() = default;
 };
 
 // The name type(v) shows: "int", "google.protobuf.Timestamp", …
@@ -243,8 +249,8 @@ std::string_view type_name(const Value& v);
 inline size_t list_size(const Value& v) {
   return v.is_foreign() ? v.sequence().size() : v.items().size();
 }
-inline Value list_at(const Value& v, size_t i) {
-  return v.is_foreign() ? v.sequence().at(i) : v.items()[i];
+inline Value list_at(Arena& arena, const Value& v, size_t i) {
+  return v.is_foreign() ? v.sequence().at(i, arena) : v.items()[i];
 }
 
 }  // namespace ctrlplane::cel

@@ -1,0 +1,29 @@
+// The only way a job starts. Every path (automatic, redeploy, retry, later force and rollback) ends in
+// `start`, which checks everything again in the same serial step that records the job: a check made
+// earlier is advice, this one counts.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "engine/tx.h"
+
+namespace ctrlplane {
+
+struct StartRequest {
+  TargetIx target;
+  VersionIx version;
+  ReleaseId release;
+  JobCause cause = JobCause::kPolicy;
+};
+
+// Why a start is refused now, in words for people; nullopt if it may start. `row` is the target's row as
+// the caller is about to write it.
+std::optional<std::string> refusal(const State& state, Time now, const StartRequest& request, const TargetState& row);
+
+// Creates the release and one job per matching agent, and writes `row` with them, or refuses with
+// kConflict and changes nothing.
+Result<std::vector<JobId>> start(Tx& tx, const StartRequest& request, TargetState row);
+
+}  // namespace ctrlplane

@@ -1,0 +1,214 @@
+// Everything that can be asked of a workspace. Commands are plain data, parsed and validated in form
+// before they reach the loop; what depends on state is validated by `execute`.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/result.h"
+#include "model/entities.h"
+#include "state/state.h"
+
+namespace ctrlplane {
+
+// ---- Entities: an upsert without id makes a new one; with the id of an existing one it replaces it ----
+
+struct CreateWorkspace {  // on the instance only
+  std::string name, slug;
+};
+
+struct UpsertSystem {
+  std::optional<SystemId> id;
+  std::string name, slug, description;
+  Metadata metadata;
+};
+struct DeleteSystem {
+  SystemId id;
+};
+
+struct UpsertEnvironment {
+  std::optional<EnvironmentId> id;
+  std::string name, description;
+  std::optional<std::string> resource_selector;
+  Metadata metadata;
+};
+struct DeleteEnvironment {
+  EnvironmentId id;
+};
+
+struct UpsertDeployment {
+  std::optional<DeploymentId> id;
+  std::string name, slug, description;
+  std::optional<std::string> resource_selector;
+  std::string agent_selector;
+  Json agent_config;
+  std::optional<Duration> job_timeout;
+  Metadata metadata;
+};
+struct DeleteDeployment {
+  DeploymentId id;
+};
+
+struct LinkDeployment {
+  SystemId system;
+  DeploymentId deployment;
+  bool linked = true;  // false: unlink
+};
+struct LinkEnvironment {
+  SystemId system;
+  EnvironmentId environment;
+  bool linked = true;
+};
+
+struct CreateVersion {
+  DeploymentId deployment;
+  std::string tag, name, message;
+  VersionStatus status = VersionStatus::kReady;
+  Json config, agent_config;
+  Metadata metadata;
+  std::optional<Time> created_at;
+};
+struct SetVersionStatus {
+  VersionId id;
+  VersionStatus status;
+  std::string message;
+};
+
+struct UpsertProvider {
+  std::optional<ProviderId> id;
+  std::string name;
+  Metadata metadata;
+};
+
+struct ResourceInput {
+  std::string identifier, name, kind, version;
+  Json config;
+  Metadata metadata;
+};
+struct UpsertResource {  // by identifier
+  ResourceInput resource;
+  std::optional<ProviderId> provider;
+};
+struct DeleteResource {
+  std::string identifier;
+};
+// Makes the provider's resources exactly these, in slices; answered after the last.
+struct SetProviderResources {
+  ProviderId provider;
+  std::vector<ResourceInput> resources;
+};
+
+struct UpsertAgent {
+  std::optional<AgentId> id;
+  std::string name, type;
+  Json config;
+  Metadata metadata;
+};
+struct DeleteAgent {
+  AgentId id;
+};
+
+// ---- Agents ------------------------------------------------------------------------------------------
+
+// Hands a pending job to a pull agent: a given one, or the oldest of the agent. The same instance
+// claiming again gets the same job until it has reported on it.
+struct ClaimJob {
+  AgentId agent;
+  std::optional<JobId> job;
+  std::string instance;
+  bool fences_itself = false;
+};
+struct ReportJob {
+  JobId job;
+  std::string instance;  // empty: not from a claiming agent
+  JobStatus status = JobStatus::kInProgress;
+  std::string message, external_id;
+};
+// Answers with the jobs among these that the instance must stop.
+struct Heartbeat {
+  std::string instance;
+  std::vector<JobId> jobs;
+};
+
+// ---- People ------------------------------------------------------------------------------------------
+
+struct CancelJob {
+  JobId job;
+};
+// What became of a job nobody can ask any more.
+struct DecideJob {
+  JobId job;
+  JobStatus status = JobStatus::kFailure;
+  std::string reason;
+};
+struct RedeployTarget {
+  TargetKey target;
+};
+
+// ---- Side effects ------------------------------------------------------------------------------------
+
+// Commits `sending` before anything is sent; answers with what to do.
+struct BeginSend {
+  OutboxId id;
+};
+enum class SendOutcome : uint8_t {
+  kAccepted,  // the receiver has it
+  kRejected,  // it never will take it
+  kNotSent,   // certainly did not arrive
+  kInDoubt,   // may have arrived
+};
+struct FinishSend {
+  OutboxId id;
+  int64_t attempt = 0;
+  SendOutcome outcome = SendOutcome::kAccepted;
+  std::string error;
+};
+
+// ---- Reads and the loop's own ------------------------------------------------------------------------
+
+struct Query {
+  std::function<std::string(const State&, Time now)> run;
+};
+struct Tick {};  // timers that are due
+
+using Command =
+    std::variant<CreateWorkspace, UpsertSystem, DeleteSystem, UpsertEnvironment, DeleteEnvironment, UpsertDeployment,
+                 DeleteDeployment, LinkDeployment, LinkEnvironment, CreateVersion, SetVersionStatus, UpsertProvider,
+                 UpsertResource, DeleteResource, SetProviderResources, UpsertAgent, DeleteAgent, ClaimJob, ReportJob,
+                 Heartbeat, CancelJob, DecideJob, RedeployTarget, BeginSend, FinishSend, Query, Tick>;
+
+struct Idempotency {
+  Digest key;   // of actor, route and the client's key
+  Digest body;  // of the request
+};
+
+struct Request {
+  Command command;
+  std::string actor = "system";
+  std::optional<Idempotency> idempotency = {};
+};
+
+// How a half-sent start is continued.
+enum class SendMode : uint8_t { kSend, kAsk };
+struct SendPermit {
+  OutboxItem item;
+  std::optional<Job> job;
+  SendMode mode = SendMode::kSend;
+};
+
+struct Answer {
+  Uuid id = {};
+  bool created = false;
+  bool replayed = false;                     // an earlier request with this key did it
+  std::optional<Job> job = {};               // claims
+  std::vector<JobId> jobs = {};              // heartbeats: to stop; redeploy: started
+  std::optional<SendPermit> permit = {};     // begin send
+  std::string text = {};                     // queries
+};
+
+using Reply = Result<Answer>;
+
+}  // namespace ctrlplane

@@ -1,0 +1,235 @@
+#include "engine/jobs.h"
+
+#include <algorithm>
+
+#include <fmt/core.h>
+
+#include "engine/handover.h"
+#include "engine/outbox.h"
+#include "engine/settings.h"
+#include "model/agent_type.h"
+
+namespace ctrlplane {
+namespace {
+
+Result<JobIx> find_live(const State& state, JobId id) {
+  JobIx j = state.jobs.find(id);
+  if (!j) return fail(ErrorCode::kNotFound, fmt::format("job {} is not active", id.str()));
+  if (is_terminal(state.jobs[j].row.status))
+    return fail(ErrorCode::kConflict, fmt::format("job {} is {} already", id.str(), to_string(state.jobs[j].row.status)));
+  return j;
+}
+
+std::vector<Job> attempt_of(const State& state, JobIx j) {
+  std::vector<Job> jobs;
+  if (TargetIx t = state.jobs[j].target)
+    for (JobIx other = state.at(t).first_job; other; other = state.jobs[other].next_on_target)
+      jobs.push_back(state.jobs[other].row);
+  else
+    jobs.push_back(state.jobs[j].row);
+  return jobs;
+}
+
+void remember_success(TargetState& row, const Job& job, Time now) {
+  row.current_release = job.release;
+  row.current_version = job.version;
+  row.current_since = now;
+  row.attempts = 0;
+  auto known = std::find_if(row.past.begin(), row.past.end(), [&](const auto& p) { return p.version == job.version; });
+  PastVersion entry{job.version, now};
+  if (known != row.past.end()) {
+    entry.first_success = known->first_success;
+    row.past.erase(known);
+  }
+  row.past.push_back(entry);
+}
+
+// All jobs of the attempt are terminal: they leave memory, and the target takes note.
+void end_attempt(Tx& tx, TargetIx t, std::vector<Job> attempt, const Job& last) {
+  std::optional<TargetState> row;
+  if (t) {
+    row = tx.state.row_of(t);
+    row->last_job = last.id;
+    row->last_status = last.status;
+    row->last_ended_at = tx.now;
+    bool all_successful = std::all_of(attempt.begin(), attempt.end(),
+                                      [](const Job& j) { return j.status == JobStatus::kSuccessful; });
+    bool engine_ended_it = std::any_of(attempt.begin(), attempt.end(), [](const Job& j) { return j.cancelled_by_engine; });
+    if (all_successful)
+      remember_success(*row, last, tx.now);
+    else if (!engine_ended_it)
+      ++row->attempts;
+  }
+  for (Job& job : attempt) {
+    job.live = false;
+    tx.put(std::move(job));
+  }
+  if (row) tx.put(*std::move(row));
+}
+
+}  // namespace
+
+// ---- Agents ------------------------------------------------------------------------------------------
+
+Reply claim(Tx& tx, const ClaimJob& c) {
+  if (c.instance.empty()) return invalid("instance", "must name the claiming instance");
+  AgentIx a = tx.state.agents.find(c.agent);
+  if (!a) return fail(ErrorCode::kNotFound, fmt::format("no job agent {}", c.agent.str()));
+  const AgentType* type = find_agent_type(tx.state.agents[a].row.type);
+  if (type && type->delivery == Delivery::kPush)
+    return fail(ErrorCode::kConflict, fmt::format("jobs of a {} agent are sent to it, not claimed", type->name));
+  if (!c.job) {
+    // The same claim repeated returns the same job.
+    const AgentSlot& agent = tx.state.agents[a];
+    if (auto it = agent.claimed.find(c.instance); it != agent.claimed.end())
+      return Answer{.id = it->second.begin()->uuid,
+                    .job = tx.state.jobs[tx.state.jobs.find(*it->second.begin())].row};
+    for (auto it = agent.pending.begin(); it != agent.pending.end();) {
+      JobId id = *it++;  // a hand-over takes it out of the set
+      auto job = hand_over(tx, tx.state.jobs.find(id), {c.instance, c.fences_itself});
+      if (job) return Answer{.id = id.uuid, .job = *job};
+    }
+    return Answer{};  // nothing to do
+  }
+  JobIx j = TRY(find_live(tx.state, *c.job));
+  const Job& row = tx.state.jobs[j].row;
+  if (row.agent != c.agent) return fail(ErrorCode::kNotFound, fmt::format("job {} is not for this agent", c.job->str()));
+  if (row.status == JobStatus::kQueued && row.holder == c.instance) return Answer{.id = row.id.uuid, .job = row};
+  Job job = TRY(hand_over(tx, j, {c.instance, c.fences_itself}));
+  return Answer{.id = job.id.uuid, .job = job};
+}
+
+Reply report(Tx& tx, const ReportJob& c) {
+  JobIx j = TRY(find_live(tx.state, c.job));
+  const Job& row = tx.state.jobs[j].row;
+  if (!row.handed_over_at) return fail(ErrorCode::kConflict, "the job has not been handed to an agent: claim it first");
+  if (!c.instance.empty() && !row.holder.empty() && row.holder != c.instance)
+    return fail(ErrorCode::kConflict, fmt::format("the job is held by {}", row.holder));
+  if (c.status == JobStatus::kPending || c.status == JobStatus::kQueued)
+    return invalid("status", fmt::format("{} cannot be reported", to_string(c.status)));
+  if (!c.instance.empty()) tx.state.set_lease(j, tx.now + kAgentLease);
+  if (is_terminal(c.status)) {
+    if (!c.external_id.empty() && row.external_id != c.external_id) {
+      Job named = row;
+      named.external_id = c.external_id;
+      tx.put(std::move(named));
+    }
+    end_job(tx, j, c.status, c.message);
+    return Answer{.id = c.job.uuid};
+  }
+  Job job = row;
+  job.status = c.status;
+  if (!job.started_at && c.status == JobStatus::kInProgress) job.started_at = tx.now;
+  if (!c.message.empty()) job.message = c.message;
+  if (!c.external_id.empty()) job.external_id = c.external_id;
+  job.updated_at = tx.now;
+  tx.put(std::move(job));
+  return Answer{.id = c.job.uuid};
+}
+
+Reply heartbeat(Tx& tx, const Heartbeat& c) {
+  Answer answer;
+  for (JobId id : c.jobs) {
+    JobIx j = tx.state.jobs.find(id);
+    if (!j || is_terminal(tx.state.jobs[j].row.status) || tx.state.jobs[j].row.holder != c.instance) {
+      answer.jobs.push_back(id);
+      continue;
+    }
+    Time lease = tx.state.jobs[j].lease_until;
+    bool had_lapsed = lease <= tx.now || lease == Time::never();
+    tx.state.set_lease(j, tx.now + kAgentLease);
+    Job job = tx.state.jobs[j].row;
+    if (had_lapsed && job.status == JobStatus::kActionRequired) {  // the agent is back
+      job.status = job.started_at ? JobStatus::kInProgress : JobStatus::kQueued;
+      job.message.clear();
+      job.updated_at = tx.now;
+      tx.put(job);
+    }
+    if (job.cancel_requested_at) answer.jobs.push_back(id);
+  }
+  return answer;
+}
+
+// ---- People ------------------------------------------------------------------------------------------
+
+Reply cancel(Tx& tx, const CancelJob& c) {
+  JobIx j = TRY(find_live(tx.state, c.job));
+  Job job = tx.state.jobs[j].row;
+  tx.audit("job.cancel", c.job.str());
+  if (!job.handed_over_at || job.status == JobStatus::kActionRequired) {
+    end_job(tx, j, JobStatus::kCancelled, "cancelled by " + tx.actor);
+    return Answer{.id = c.job.uuid};
+  }
+  if (job.cancel_requested_at) return Answer{.id = c.job.uuid};
+  job.cancel_requested_at = job.updated_at = tx.now;
+  bool pushed = job.holder.empty();
+  tx.put(job);
+  if (pushed) enqueue_cancel(tx, job);
+  return Answer{.id = c.job.uuid};
+}
+
+Reply decide_job(Tx& tx, const DecideJob& c) {
+  JobIx j = TRY(find_live(tx.state, c.job));
+  if (!is_terminal(c.status)) return invalid("status", "must be a final one");
+  if (tx.state.jobs[j].row.status != JobStatus::kActionRequired)
+    return fail(ErrorCode::kConflict, "only a job that requires action can be decided by hand");
+  tx.audit("job.decide", c.job.str());
+  end_job(tx, j, c.status, c.reason.empty() ? "decided by " + tx.actor : c.reason);
+  return Answer{.id = c.job.uuid};
+}
+
+// ---- Ends --------------------------------------------------------------------------------------------
+
+void end_job(Tx& tx, JobIx j, JobStatus status, std::string message, bool by_engine) {
+  CHECK(is_terminal(status), "a job ends in a terminal status");
+  TargetIx t = tx.state.jobs[j].target;
+  Job job = tx.state.jobs[j].row;
+  CHECK(!is_terminal(job.status), "terminal is final");
+  abandon_start(tx, job.id);
+  job.status = status;
+  job.cancelled_by_engine = by_engine;
+  if (!message.empty()) job.message = std::move(message);
+  job.ended_at = job.updated_at = tx.now;
+
+  std::vector<Job> attempt = attempt_of(tx.state, j);
+  std::erase_if(attempt, [&](const Job& other) { return other.id == job.id; });
+  bool others_ended = std::all_of(attempt.begin(), attempt.end(), [](const Job& o) { return is_terminal(o.status); });
+  if (!others_ended) {
+    tx.put(std::move(job));
+    return;
+  }
+  attempt.push_back(job);
+  end_attempt(tx, t, std::move(attempt), job);
+}
+
+void require_action(Tx& tx, JobIx j, std::string message) {
+  Job job = tx.state.jobs[j].row;
+  job.status = JobStatus::kActionRequired;
+  job.message = std::move(message);
+  job.updated_at = tx.now;
+  std::string payload = fmt::format(R"({{"event":"job.action_required","job":"{}"}})", job.id.str());
+  tx.put(std::move(job));
+  enqueue_notice(tx, "operators", std::move(payload));
+}
+
+void job_timed_out(Tx& tx, JobIx j) {
+  const Job& job = tx.state.jobs[j].row;
+  if (is_terminal(job.status) || !job.timeout || !job.handed_over_at) return;
+  if (*job.handed_over_at + *job.timeout > tx.now) return;  // handed over again since
+  if (job.holder.empty()) enqueue_cancel(tx, job);
+  end_job(tx, j, JobStatus::kFailure, fmt::format("timed out after {} s", job.timeout->us / 1000000));
+}
+
+void lease_fired(Tx& tx, JobIx j) {
+  JobSlot& slot = tx.state.jobs[j];
+  if (is_terminal(slot.row.status) || slot.row.holder.empty()) return;
+  if (slot.lease_until > tx.now) return tx.state.timers.add(slot.lease_until, TimerKind::kAgentLease, slot.row.id.uuid);
+  slot.lease_until = Time::never();  // its timer is spent: whoever renews it arms another
+  if (slot.row.status == JobStatus::kActionRequired) return;
+  if (slot.row.fences_itself)
+    end_job(tx, j, JobStatus::kFailure, fmt::format("agent instance {} was lost", slot.row.holder));
+  else
+    require_action(tx, j, fmt::format("agent instance {} was lost; the job may still be running", slot.row.holder));
+}
+
+}  // namespace ctrlplane

@@ -1,0 +1,142 @@
+#include "engine/reconcile.h"
+
+#include "engine/admission.h"
+#include "engine/jobs.h"
+#include "engine/select.h"
+
+namespace ctrlplane {
+namespace {
+
+constexpr size_t kMembershipUnit = 64;
+
+std::vector<JobId> not_handed_over(const State& state, TargetIx t, const ReleaseId& wanted) {
+  std::vector<JobId> out;
+  for (JobIx j = state.at(t).first_job; j; j = state.jobs[j].next_on_target) {
+    const Job& job = state.jobs[j].row;
+    if (job.status == JobStatus::kPending && job.release != wanted) out.push_back(job.id);
+  }
+  return out;
+}
+
+void apply_desired(TargetState& row, const State& state, const Plan& p) {
+  row.desired_release = p.version ? std::optional(p.release) : std::nullopt;
+  row.desired_version = p.version ? std::optional(state.versions[p.version].row.id) : std::nullopt;
+}
+
+void supersede(Tx& tx, const std::vector<JobId>& jobs, std::string_view why) {
+  for (JobId id : jobs)
+    if (JobIx j = tx.state.jobs.find(id)) end_job(tx, j, JobStatus::kCancelled, std::string(why), true);
+}
+
+// The target is gone for good: what was not handed over must not start, and what has ended no longer
+// waits for the rest of its attempt. What runs goes on to its end.
+void tidy_stranded(Tx& tx, JobId id) {
+  JobIx j = tx.state.jobs.find(id);
+  if (!j || tx.state.jobs[j].target) return;
+  Job job = tx.state.jobs[j].row;
+  if (job.status == JobStatus::kPending) {
+    end_job(tx, j, JobStatus::kCancelled, "the release target no longer exists", true);
+  } else if (is_terminal(job.status)) {
+    job.live = false;
+    tx.put(std::move(job));
+  }
+}
+
+}  // namespace
+
+Plan plan(const State& state, Time now, TargetIx t) {
+  Plan p;
+  const TargetSlot& slot = state.at(t);
+  if (!state.target_exists(t)) {
+    p.supersede = not_handed_over(state, t, ReleaseId{});
+    return p;
+  }
+  Selection chosen = select_version(state, now, t);
+  p.version = slot.desired_version;
+  p.release = slot.desired_release;
+  if (chosen.kind != Selection::Kind::kHold) {
+    p.version = chosen.version;
+    p.release = {};
+    if (chosen.version && chosen.version == slot.current_version)
+      p.release = slot.current_release;
+    else if (chosen.version)
+      p.release = release_id(state.key_of(t), state.versions[chosen.version].row.id, Digest{});
+    p.set_desired = p.release != slot.desired_release;
+  }
+  p.supersede = not_handed_over(state, t, p.release);
+  if (!p.version || p.release == slot.current_release) return p;
+
+  TargetState row = state.row_of(t);
+  apply_desired(row, state, p);
+  StartRequest request{t, p.version, p.release};
+  if (auto no = refusal(state, now, request, row))
+    p.waiting_for = *no;
+  else
+    p.start = true;
+  return p;
+}
+
+void reconcile(Tx& tx, TargetIx t) {
+  Plan p = plan(tx.state, tx.now, t);
+  if (p.empty()) return;
+  if (!p.supersede.empty()) {
+    bool gone = !tx.state.target_exists(t);
+    supersede(tx, p.supersede, gone ? "the release target no longer exists" : "superseded");
+    p = plan(tx.state, tx.now, t);  // the place they held is free now
+  }
+  TargetState row = tx.state.row_of(t);
+  if (p.set_desired) apply_desired(row, tx.state, p);
+  if (p.start) {
+    // Writes the row too.
+    CHECK(start(tx, {t, p.version, p.release}, row).has_value(), "admission refused what it had allowed");
+  } else if (p.set_desired) {
+    tx.put(std::move(row));
+  }
+}
+
+bool has_work(const State& state) { return !state.settled() || state.any_stranded() || state.any_dirty(); }
+
+bool work(Tx& tx) {
+  if (!tx.state.settled()) {
+    std::vector<TargetKey> gone;
+    tx.state.advance(kMembershipUnit, gone);
+    for (const TargetKey& key : gone) tx.erase(TargetState{.key = key});
+    return true;
+  }
+  if (auto job = tx.state.pop_stranded()) {
+    tidy_stranded(tx, *job);
+    return true;
+  }
+  auto t = tx.state.pop_dirty();
+  if (!t) return false;
+  reconcile(tx, *t);
+  return true;
+}
+
+bool run_due_timers(Tx& tx, size_t limit) {
+  for (; limit > 0; --limit) {
+    auto timer = tx.state.timers.pop_due(tx.now);
+    if (!timer) return false;
+    JobIx j = tx.state.jobs.find(JobId{timer->subject});
+    switch (timer->kind) {
+      case TimerKind::kJobTimeout:
+        if (j) job_timed_out(tx, j);
+        break;
+      case TimerKind::kAgentLease:
+        if (j) lease_fired(tx, j);
+        break;
+      case TimerKind::kOutboxAttempt: break;  // the outbox pump looks at the rows that are due
+      case TimerKind::kIdempotencyExpiry: tx.erase(IdempotencyRecord{.key = Digest{timer->subject.bytes}}); break;
+    }
+  }
+  return true;
+}
+
+bool audit_target(State& state, Time now, TargetIx t) {
+  if (!state.settled() || state.any_dirty()) return false;
+  if (plan(state, now, t).empty()) return false;
+  state.mark_dirty(t);
+  return true;
+}
+
+}  // namespace ctrlplane

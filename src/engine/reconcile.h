@@ -1,0 +1,35 @@
+// What the engine does by itself: brings targets to what they should run, and acts when time is up.
+#pragma once
+
+#include "engine/tx.h"
+
+namespace ctrlplane {
+
+// What a target needs, as a pure function of (state, now). Empty for a target at rest: that is what the
+// background audit checks.
+struct Plan {
+  bool set_desired = false;
+  VersionIx version;    // what to desire, if set_desired; none = nothing
+  ReleaseId release;    // likewise
+  std::vector<JobId> supersede;  // not handed over and no longer wanted
+  bool start = false;
+  std::string waiting_for;  // why it does not start, for people
+
+  bool empty() const { return !set_desired && supersede.empty() && !start; }
+};
+
+Plan plan(const State& state, Time now, TargetIx t);
+void reconcile(Tx& tx, TargetIx t);
+
+// One unit of the work that changes have implied: some membership, or one target. False if there is none.
+bool work(Tx& tx);
+bool has_work(const State& state);
+
+// Timers that are due, at most `limit` of them. True if more are due.
+bool run_due_timers(Tx& tx, size_t limit);
+
+// Re-decides a target from scratch that nothing has marked: true if it should have been marked (a defect;
+// the target is marked then).
+bool audit_target(State& state, Time now, TargetIx t);
+
+}  // namespace ctrlplane

@@ -1,0 +1,139 @@
+// Resources and providers.
+#include <fmt/core.h>
+
+#include "engine/entities.h"
+#include "engine/resources.h"
+#include "engine/validate.h"
+
+namespace ctrlplane {
+
+Status validate_resource(std::string_view path, const ResourceInput& r) {
+  auto at = [&](std::string_view member) { return path.empty() ? std::string(member) : fmt::format("{}.{}", path, member); };
+  TRY(required_text(at("identifier"), r.identifier, kMaxIdentifier));
+  TRY(required_text(at("name"), r.name, kMaxIdentifier));
+  TRY(required_text(at("kind"), r.kind));
+  TRY(required_text(at("version"), r.version));
+  TRY(valid_document(at("config"), r.config));
+  TRY(valid_metadata(at("metadata"), r.metadata));
+  return {};
+}
+
+bool put_resource(Tx& tx, const ResourceInput& in, std::optional<ProviderId> provider, Uuid& id) {
+  ResourceIx r = tx.state.resource_identified(in.identifier);
+  Resource row;
+  if (r) row = tx.state.resources[r].row;
+  Resource before = row;
+  row.identifier = in.identifier;
+  row.name = in.name;
+  row.kind = in.kind;
+  row.version = in.version;
+  row.config = in.config;
+  row.metadata = in.metadata;
+  if (provider) row.provider = provider;
+  if (r && row == before) {
+    id = row.id.uuid;
+    return false;
+  }
+  if (r) {
+    row.updated_at = tx.now;
+  } else {
+    row.id = tx.ids.make<ResourceId>();
+    row.created_at = tx.now;
+  }
+  id = row.id.uuid;
+  tx.put(std::move(row));
+  return !r;
+}
+
+void remove_resource(Tx& tx, ResourceIx r) {
+  std::vector<TargetKey> stored;
+  for (TargetIx t : tx.state.resources[r].targets)
+    if (tx.state.at(t).has_row) stored.push_back(tx.state.key_of(t));
+  ResourceId id = tx.state.resources[r].row.id;
+  // Jobs nobody has been handed yet must not start for what is about to go.
+  for (TargetIx t : std::vector(tx.state.resources[r].targets)) cancel_waiting_jobs(tx, t);
+  for (const TargetKey& key : stored) tx.erase(TargetState{.key = key});
+  tx.erase(Resource{.id = id});
+}
+
+Reply upsert_provider(Tx& tx, const UpsertProvider& c) {
+  TRY(required_text("name", c.name));
+  TRY(valid_metadata("metadata", c.metadata));
+  const Provider* named = tx.state.provider_named(c.name);
+  if (named && c.id && named->id != *c.id)
+    return fail(ErrorCode::kConflict, fmt::format("resource provider '{}' exists already", c.name));
+  const Provider* known = named;
+  if (c.id)
+    if (auto it = tx.state.providers.find(*c.id); it != tx.state.providers.end()) known = &it->second;
+  Provider row{.id = known ? known->id : c.id ? *c.id : tx.ids.make<ProviderId>(), .name = c.name};
+  row.metadata = c.metadata;
+  row.created_at = known ? known->created_at : tx.now;
+  bool created = !known;
+  if (!known || *known != row) tx.put(row);
+  return Answer{.id = row.id.uuid, .created = created};
+}
+
+Reply upsert_resource(Tx& tx, const UpsertResource& c) {
+  TRY(validate_resource("", c.resource));
+  if (c.provider && !tx.state.providers.contains(*c.provider))
+    return fail(ErrorCode::kNotFound, fmt::format("no resource provider {}", c.provider->str()));
+  Answer answer;
+  answer.created = put_resource(tx, c.resource, c.provider, answer.id);
+  return answer;
+}
+
+Reply delete_resource(Tx& tx, const DeleteResource& c) {
+  ResourceIx r = tx.state.resource_identified(c.identifier);
+  if (!r) return fail(ErrorCode::kNotFound, fmt::format("no resource '{}'", c.identifier));
+  Uuid id = tx.state.resources[r].row.id.uuid;
+  remove_resource(tx, r);
+  return Answer{.id = id};
+}
+
+// ---- Bulk set ----------------------------------------------------------------------------------------
+
+ProviderSet::ProviderSet(SetProviderResources command) : command_(std::move(command)) {
+  for (const ResourceInput& r : command_.resources) wanted_.insert(r.identifier);
+}
+
+Status ProviderSet::validate() const {
+  if (wanted_.size() != command_.resources.size()) {
+    boost::unordered_flat_set<std::string_view> seen;
+    for (size_t i = 0; i < command_.resources.size(); ++i)
+      if (!seen.insert(command_.resources[i].identifier).second)
+        return invalid(fmt::format("resources[{}].identifier", i), "stands twice in this set");
+  }
+  for (size_t i = 0; i < command_.resources.size(); ++i)
+    TRY(validate_resource(fmt::format("resources[{}]", i), command_.resources[i]));
+  return {};
+}
+
+bool ProviderSet::step(Tx& tx) {
+  if (!tx.state.providers.contains(command_.provider)) {
+    reply_ = fail(ErrorCode::kNotFound, fmt::format("no resource provider {}", command_.provider.str()));
+    return true;
+  }
+  if (next_ < command_.resources.size()) {
+    const ResourceInput& in = command_.resources[next_++];
+    Uuid id;
+    put_resource(tx, in, command_.provider, id);
+    return false;
+  }
+  if (!leaving_) {
+    leaving_.emplace();
+    for (ResourceIx r : tx.state.resources_of(command_.provider))
+      if (!wanted_.contains(tx.state.resources[r].row.identifier)) leaving_->push_back(tx.state.resources[r].row.id);
+  }
+  if (!leaving_->empty()) {
+    ResourceId id = leaving_->back();
+    leaving_->pop_back();
+    // Slices are apart in time: it may have gone, or belong to somebody else by now.
+    if (ResourceIx r = tx.state.resources.find(id); r && tx.state.resources[r].row.provider == command_.provider)
+      remove_resource(tx, r);
+  }
+  if (!leaving_->empty()) return false;
+  reply_ = Answer{.id = command_.provider.uuid};
+  return true;
+}
+
+}  // namespace ctrlplane

@@ -1,0 +1,37 @@
+// The bulk form of resource upserts: a diff against what the provider has, done in steps.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <boost/unordered/unordered_flat_set.hpp>
+
+#include "engine/commands.h"
+#include "engine/tx.h"
+
+namespace ctrlplane {
+
+// Not atomic, but repeatable: upserts first, then the deletes; a set that was cut off half way is
+// completed by sending it again.
+class ProviderSet {
+ public:
+  explicit ProviderSet(SetProviderResources command);
+  // Form only; call before the first step, off the loop.
+  Status validate() const;
+  // One resource. True when nothing is left; reply() then says how it went.
+  bool step(Tx& tx);
+  const Reply& reply() const { return reply_; }
+
+ private:
+  SetProviderResources command_;
+  boost::unordered_flat_set<std::string> wanted_;
+  size_t next_ = 0;
+  std::optional<std::vector<ResourceId>> leaving_;
+  Reply reply_ = Answer{};
+};
+
+// Cancels the target's jobs that no agent has been handed.
+void cancel_waiting_jobs(Tx& tx, TargetIx t);
+
+}  // namespace ctrlplane

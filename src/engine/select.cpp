@@ -1,0 +1,50 @@
+#include "engine/select.h"
+
+namespace ctrlplane {
+namespace {
+
+bool is_eligible_current(const State& state, VersionIx v) {
+  return v && !state.versions[v].erased && !is_ruled_out(state.versions[v].row.status);
+}
+
+// Paused goes nowhere new, and stays where a job of it is active.
+bool is_deployable(const State& state, const TargetSlot& target, VersionIx v) {
+  VersionStatus status = state.versions[v].row.status;
+  if (status != VersionStatus::kPaused) return status == VersionStatus::kReady;
+  return target.first_job && state.jobs[target.first_job].version == v;
+}
+
+}  // namespace
+
+bool is_ruled_out(VersionStatus s) { return s == VersionStatus::kFailed || s == VersionStatus::kRejected; }
+
+Selection select_version(const State& state, Time, TargetIx t) {
+  using Kind = Selection::Kind;
+  const TargetSlot& target = state.at(t);
+  const bool current_stands = is_eligible_current(state, target.current_version);
+  for (VersionIx v : state.deployments[target.deployment].versions) {
+    if (current_stands && v == target.current_version) break;
+    if (v == target.current_version) continue;
+    if (is_deployable(state, target, v)) return {Kind::kVersion, v};
+  }
+  const VersionIx desired = target.desired_version;
+  const bool desired_is_held =
+      desired && !state.versions[desired].erased && state.versions[desired].row.status == VersionStatus::kPaused;
+  if (desired_is_held) return {Kind::kHold, {}};
+  if (current_stands) return {Kind::kVersion, target.current_version};
+  return {Kind::kNothing, {}};
+}
+
+ReleaseId release_id(const TargetKey& target, VersionId version, const Digest& variables) {
+  std::string inputs;
+  inputs.reserve(80);
+  auto append = [&](const auto& bytes) { inputs.append(reinterpret_cast<const char*>(bytes.data()), bytes.size()); };
+  append(target.resource.uuid.bytes);
+  append(target.environment.uuid.bytes);
+  append(target.deployment.uuid.bytes);
+  append(version.uuid.bytes);
+  append(variables.bytes);
+  return ReleaseId{derived_uuid(inputs)};
+}
+
+}  // namespace ctrlplane

@@ -1,0 +1,43 @@
+#include "engine/validate.h"
+
+#include <fmt/core.h>
+
+#include "base/text.h"
+
+namespace ctrlplane {
+
+Status optional_text(std::string_view path, std::string_view value, size_t max) {
+  if (value.size() > max) return invalid(std::string(path), fmt::format("is longer than {} bytes", max));
+  if (!is_storable_text(value)) return invalid(std::string(path), "must be UTF-8 text without NUL");
+  return {};
+}
+
+Status required_text(std::string_view path, std::string_view value, size_t max) {
+  if (value.empty()) return invalid(std::string(path), "must not be empty");
+  return optional_text(path, value, max);
+}
+
+Status valid_metadata(std::string_view path, const Metadata& metadata) {
+  size_t total = 0;
+  for (const auto& [key, value] : metadata) {
+    TRY(required_text(fmt::format("{}['{}']", path, key.substr(0, 80)), key));
+    TRY(optional_text(fmt::format("{}['{}']", path, key), value));
+    total += key.size() + value.size();
+  }
+  if (total > kMaxDocument) return invalid(std::string(path), fmt::format("is larger than {} bytes", kMaxDocument));
+  return {};
+}
+
+Status valid_document(std::string_view path, const Json& document) {
+  return optional_text(path, document.text(), kMaxDocument);
+}
+
+Status valid_selector(std::string_view path, const std::optional<std::string>& text, Selector::Subject subject) {
+  if (!text || text->empty()) return {};
+  TRY(optional_text(path, *text));
+  auto compiled = Selector::compile(*text, subject);
+  if (!compiled) return invalid(std::string(path), compiled.error().message);
+  return {};
+}
+
+}  // namespace ctrlplane

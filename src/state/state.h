@@ -1,0 +1,310 @@
+// One workspace in memory: the fold of its changes, with the indexes decisions need.
+//
+// Only the workspace's loop touches it (or, for long reads, whoever built a private one). Everything
+// here is derived from rows: `apply` is the only way in, for a fresh change and for a loaded row alike.
+//
+// Release targets are derived from selectors and links, not stored. Work that a change implies for many
+// targets is queued inside and done by `advance` in slices; until `settled()`, membership may lag, and
+// `target_exists` answers from the selectors themselves.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <roaring/roaring.hh>
+
+#include "model/change.h"
+#include "state/selector.h"
+#include "state/slots.h"
+#include "state/timers.h"
+
+namespace ctrlplane {
+
+struct SystemSlot {
+  System row;
+  std::vector<DeploymentIx> deployments;
+  std::vector<EnvironmentIx> environments;
+};
+
+// A deployment's or environment's side of membership.
+struct MemberSet {
+  std::optional<Selector> selector;  // nullopt matches nothing
+  Roaring resources;                 // by ResourceIx
+  std::vector<SystemIx> systems;
+  bool leaving = false;  // deleted; its targets are being taken down
+  bool queued = false;   // a recomputation is under way
+};
+
+struct EnvironmentSlot {
+  Environment row;
+  MemberSet members;
+};
+
+struct DeploymentSlot {
+  Deployment row;
+  MemberSet members;
+  std::optional<Selector> agent_selector;
+  std::vector<VersionIx> versions;  // the hot ones, newest first
+  std::vector<TargetIx> targets;
+};
+
+struct VersionSlot {
+  Version row;
+  DeploymentIx deployment;
+  uint32_t references = 0;  // from targets (desired, current, past) and live jobs
+  bool erased = false;      // no candidate any more; the slot goes with the last reference
+};
+
+struct ResourceSlot {
+  Resource row;
+  std::vector<TargetIx> targets;
+  std::optional<Digest> part;  // of its dispatch context, until the row changes
+};
+
+struct AgentSlot {
+  JobAgent row;
+  std::set<JobId> pending;                // jobs it has not been handed yet, oldest first
+  std::map<std::string, std::set<JobId>> claimed;  // by instance: handed over, not yet reported on
+};
+
+struct JobSlot {
+  Job row;
+  TargetIx target;       // none once the target is gone
+  VersionIx version;     // what it deploys: stays known while it runs
+  JobIx next_on_target;  // the other jobs of the attempt
+  Time lease_until = Time::never();  // heartbeats are memory only
+};
+
+struct PastVersionIx {
+  VersionIx version;
+  Time first_success;
+};
+
+struct TargetSlot {
+  DeploymentIx deployment;
+  EnvironmentIx environment;
+  ResourceIx resource;
+  uint32_t at_in_deployment = 0;
+  JobIx first_job;  // live jobs: one active release at most
+  VersionIx desired_version;
+  VersionIx current_version;
+  ReleaseId desired_release;  // nil = none
+  ReleaseId current_release;
+  ReleaseId chain_release;
+  JobId last_job;
+  Time current_since;
+  Time last_ended_at;
+  std::vector<PastVersionIx> past;
+  uint16_t attempts = 0;
+  JobStatus last_status = JobStatus::kPending;
+  bool exists = false;   // selectors and links hold now
+  bool has_row = false;  // something is stored about it
+  bool dirty = false;
+};
+
+struct IdempotencySlot {
+  Digest body;
+  int64_t status;
+  Uuid subject;
+  Time created_at;
+};
+
+class State {
+ public:
+  explicit State(WorkspaceId id) : id_(id) {}
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+
+  WorkspaceId id() const { return id_; }
+
+  // Folds one change in. Rows must come parents first; a row whose parent is missing is skipped
+  // (kept out of memory) and reported by orphans().
+  void apply(const Change& change);
+
+  // ---- Tables ------------------------------------------------------------------------------------
+  Slots<SystemSlot, SystemId, SystemIx> systems;
+  Slots<EnvironmentSlot, EnvironmentId, EnvironmentIx> environments;
+  Slots<DeploymentSlot, DeploymentId, DeploymentIx> deployments;
+  Slots<VersionSlot, VersionId, VersionIx> versions;
+  Slots<ResourceSlot, ResourceId, ResourceIx> resources;
+  Slots<AgentSlot, AgentId, AgentIx> agents;
+  Slots<JobSlot, JobId, JobIx> jobs;  // live ones
+  std::map<ProviderId, Provider> providers;
+  std::map<WorkspaceId, Workspace> workspaces;  // the instance only
+  std::map<OutboxId, OutboxItem> outbox;        // pending and sending
+  boost::unordered_flat_map<Digest, IdempotencySlot, std::hash<Digest>> idempotency;
+  Timers timers;
+
+  // ---- By name -----------------------------------------------------------------------------------
+  EnvironmentIx environment_named(std::string_view name) const;
+  DeploymentIx deployment_named(std::string_view name) const;
+  ResourceIx resource_identified(std::string_view identifier) const;
+  AgentIx agent_named(std::string_view name) const;
+  const Provider* provider_named(std::string_view name) const;
+  std::vector<ResourceIx> resources_of(ProviderId provider) const;
+  VersionIx version_tagged(DeploymentIx d, std::string_view tag) const;
+  std::optional<OutboxId> outbox_of(JobId job) const;
+
+  // ---- Targets -----------------------------------------------------------------------------------
+  TargetIx target(const TargetKey& key) const;
+  TargetIx target(DeploymentIx d, EnvironmentIx e, ResourceIx r) const;
+  const TargetSlot& at(TargetIx t) const { return targets_[t.n]; }
+  TargetKey key_of(TargetIx t) const;
+  TargetState row_of(TargetIx t) const;
+  size_t target_count() const { return target_count_; }  // existing ones
+  uint32_t target_bound() const { return static_cast<uint32_t>(targets_.size()); }
+  // Do selectors and a shared system make this a target at this moment? Exact also while unsettled.
+  bool target_exists(TargetIx t) const;
+  bool linked(DeploymentIx d, EnvironmentIx e) const;
+  // Agents that the deployment's selector matches, by id.
+  std::vector<AgentIx> agents_for(DeploymentIx d) const;
+
+  // ---- Work that changes imply -------------------------------------------------------------------
+  // Does up to `budget` units of queued membership work. Rows of targets that are gone for good (their
+  // resource, environment or deployment was deleted) are appended to `gone`: the caller erases them.
+  void advance(size_t budget, std::vector<TargetKey>& gone);
+  // All of it at once: for a state that is being loaded.
+  void derive();
+  bool settled() const { return work_.empty() && orphans_.empty(); }
+
+  // A live job that has lost its target since, or came without one: nobody else will tidy it up.
+  std::optional<JobId> pop_stranded();
+  bool any_stranded() const { return !stranded_.empty(); }
+
+  void mark_dirty(TargetIx t);
+  void mark_all_dirty();
+  // Next target to look at again, or none.
+  std::optional<TargetIx> pop_dirty();
+  bool any_dirty() const { return !dirty_.empty() || !dirty_deployments_.empty(); }
+  size_t dirty_count() const { return dirty_.size(); }
+
+  // ---- Leases and parts: memory only ---------------------------------------------------------------
+  void set_lease(JobIx j, Time until);
+  // After a load every holder gets a fresh lease; otherwise a take-over would fail every running job.
+  void renew_all_leases(Time now, Duration lease);
+  std::optional<Digest> cached_shared_part(DeploymentIx d, EnvironmentIx e, VersionIx v, AgentIx a) const;
+  void cache_shared_part(DeploymentIx d, EnvironmentIx e, VersionIx v, AgentIx a, const Digest& digest);
+  void cache_resource_part(ResourceIx r, const Digest& digest) { resources[r].part = digest; }
+
+ private:
+  struct Work {
+    enum class Kind : uint8_t { kDeployment, kEnvironment, kLink } kind;
+    DeploymentIx deployment;
+    EnvironmentIx environment;
+    uint32_t cursor = 0;
+  };
+  struct TargetIxKey {
+    DeploymentIx d;
+    EnvironmentIx e;
+    ResourceIx r;
+    bool operator==(const TargetIxKey&) const = default;
+  };
+  struct TargetIxHash {
+    using is_avalanching = void;
+    size_t operator()(const TargetIxKey& k) const noexcept {
+      return mix64((uint64_t{k.d.n} << 32 | k.r.n) ^ (uint64_t{k.e.n} * 0x9e3779b97f4a7c15ull));
+    }
+  };
+
+  void put(const Workspace& row);
+  void put(const System& row);
+  void put(const Environment& row);
+  void put(const Deployment& row);
+  void put(const SystemDeployment& row);
+  void put(const SystemEnvironment& row);
+  void put(const Version& row);
+  void put(const Provider& row);
+  void put(const Resource& row);
+  void put(const JobAgent& row);
+  void put(const Release&) {}  // cold
+  void put(const Job& row);
+  void put(const TargetState& row);
+  void put(const ContextPart&) {}  // cold
+  void put(const OutboxItem& row);
+  void put(const IdempotencyRecord& row);
+  void put(const AuditEntry&) {}  // cold
+
+  void erase(const Workspace& row) { workspaces.erase(row.id); }
+  void erase(const System& row);
+  void erase(const Environment& row);
+  void erase(const Deployment& row);
+  void erase(const SystemDeployment& row);
+  void erase(const SystemEnvironment& row);
+  void erase(const Version& row);
+  void erase(const Provider& row);
+  void erase(const Resource& row);
+  void erase(const JobAgent& row);
+  void erase(const Release&) {}
+  void erase(const Job& row);
+  void erase(const TargetState& row);
+  void erase(const ContextPart&) {}
+  void erase(const OutboxItem& row);
+  void erase(const IdempotencyRecord& row) { idempotency.erase(row.key); }
+  void erase(const AuditEntry&) {}
+
+  void index_at_agent(const Job& row);
+  void drop_job(JobIx j);
+  void stand_on(TargetIx t, JobIx j);
+  void set_version_ref(VersionIx& slot, VersionIx to);
+  void index_version(VersionIx v);
+  void unindex_version(VersionIx v);
+  void mark_deployment_dirty(DeploymentIx d);
+
+  // membership.cpp
+  void enqueue(Work work);
+  bool step(Work& work, size_t& budget);
+  void finish(const Work& work);
+  void resource_changed(ResourceIx r);
+  void resource_leaves(ResourceIx r);
+  void sync_target(DeploymentIx d, EnvironmentIx e, ResourceIx r);
+  void remove_targets_of(ResourceIx r, EnvironmentIx e);
+  void remove_for_good(TargetIx t);
+  TargetIx add_target(const TargetIxKey& key);
+  void remove_target(TargetIx t);
+  template <class Fn>
+  void each_environment_of(DeploymentIx d, Fn&& fn) const;
+  template <class Fn>
+  void each_deployment_of(EnvironmentIx e, Fn&& fn) const;
+
+  WorkspaceId id_;
+  std::vector<TargetSlot> targets_;
+  std::vector<uint32_t> free_targets_;
+  boost::unordered_flat_map<TargetIxKey, uint32_t, TargetIxHash> target_by_key_;
+  size_t target_count_ = 0;
+
+  std::deque<Work> work_;
+  std::set<TargetKey> orphans_;  // stored rows of targets whose parents are gone
+  std::multimap<TargetKey, JobIx> adrift_;  // live jobs without a target, should it come back
+  std::deque<JobId> stranded_;
+  std::deque<TargetIx> dirty_;
+  struct DirtyDeployment {
+    DeploymentIx deployment;
+    uint32_t cursor = 0;
+  };
+  std::deque<DirtyDeployment> dirty_deployments_;
+
+  boost::unordered_flat_map<std::string, EnvironmentIx> environment_by_name_;
+  boost::unordered_flat_map<std::string, DeploymentIx> deployment_by_name_;
+  boost::unordered_flat_map<std::string, ResourceIx> resource_by_identifier_;
+  boost::unordered_flat_map<std::string, AgentIx> agent_by_name_;
+  std::map<std::string, ProviderId, std::less<>> provider_by_name_;
+  std::map<ProviderId, Roaring> resources_by_provider_;
+  std::map<std::pair<DeploymentIx, std::string>, VersionIx> version_by_tag_;
+  std::map<JobId, OutboxId> outbox_by_job_;
+
+  struct PartKey {
+    DeploymentIx d;
+    EnvironmentIx e;
+    VersionIx v;
+    AgentIx a;
+    auto operator<=>(const PartKey&) const = default;
+  };
+  std::map<PartKey, Digest> shared_parts_;
+};
+
+}  // namespace ctrlplane

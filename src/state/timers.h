@@ -1,0 +1,53 @@
+// When something is next due, derived from rows. An entry is only a hint: whoever pops it looks at
+// the row again, so an entry that has become stale costs nothing and need not be found and removed.
+#pragma once
+
+#include <optional>
+#include <queue>
+#include <tuple>
+#include <vector>
+
+#include "base/time.h"
+#include "base/uuid.h"
+
+namespace ctrlplane {
+
+enum class TimerKind : uint8_t {
+  kJobTimeout,
+  kAgentLease,
+  kOutboxAttempt,
+  kIdempotencyExpiry,
+};
+
+struct Timer {
+  Time due;
+  TimerKind kind;
+  Uuid subject;  // the job, outbox row or key it concerns
+};
+
+class Timers {
+ public:
+  void add(Time due, TimerKind kind, Uuid subject) { heap_.push({due, kind, subject}); }
+  // Removes and returns the earliest timer due at `now`.
+  std::optional<Timer> pop_due(Time now) {
+    if (heap_.empty() || heap_.top().due > now) return std::nullopt;
+    Timer t = heap_.top();
+    heap_.pop();
+    return t;
+  }
+  std::optional<Time> next() const {
+    if (heap_.empty()) return std::nullopt;
+    return heap_.top().due;
+  }
+  size_t size() const { return heap_.size(); }
+
+ private:
+  struct Later {
+    bool operator()(const Timer& a, const Timer& b) const {
+      return std::tie(a.due, a.subject, a.kind) > std::tie(b.due, b.subject, b.kind);
+    }
+  };
+  std::priority_queue<Timer, std::vector<Timer>, Later> heap_;
+};
+
+}  // namespace ctrlplane

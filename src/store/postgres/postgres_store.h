@@ -1,0 +1,57 @@
+// A store in PostgreSQL 15 or later, shared by any number of processes. Connections: one for commits,
+// one for beats (so that a beat never waits behind a commit), a small pool for the rest. A broken one
+// is replaced at the next call. Needs direct connections or a pooler in session mode.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "store/postgres/connection.h"
+#include "store/postgres/pipeline.h"
+#include "store/postgres/pool.h"
+#include "store/store.h"
+
+namespace ctrlplane::store {
+
+class PostgresStore final : public Store {
+ public:
+  // `conninfo` as libpq reads it. kConflict: the server's settings could lose what it reported durable
+  // (fsync off, synchronous_commit off or local) or its encoding is not UTF8. kUnavailable: out of
+  // reach. The settings are looked at again with every new commit connection.
+  static Result<std::unique_ptr<PostgresStore>> open(const std::string& conninfo,
+                                                     const PostgresOptions& options = {});
+
+  Status migrate() override;
+  Result<Owner> acquire(WorkspaceId workspace, ReplicaId replica, Token expected, Token token) override;
+  Result<Owner> load(WorkspaceId workspace, Token token, const EntitySink& sink) override;
+  Result<Owner> snapshot(WorkspaceId workspace, const EntitySink& sink) override;
+  std::vector<CommitOutcome> commit(std::span<const Commit> commits) override;
+  Status beat(const Replica& replica) override;
+  Result<std::vector<Replica>> replicas() override;
+  Result<std::vector<Owner>> owners() override;
+  Result<std::vector<Entity>> read(WorkspaceId workspace, const ColdQuery& query) override;
+  Result<int64_t> prune(WorkspaceId workspace, const Table& table, std::string_view column, int64_t before,
+                        int64_t limit) override;
+
+ private:
+  PostgresStore(const std::string& conninfo, const PostgresOptions& options)
+      : conninfo_(conninfo), options_(options), pool_(conninfo, options) {}
+
+  // A live connection in the slot, made if need be. Under the slot's mutex.
+  Status ensure_pipeline();
+  Status ensure_beats();
+  Result<Owner> load_rows(WorkspaceId workspace, const Token* token, const EntitySink& sink);
+
+  const std::string conninfo_;
+  const PostgresOptions options_;
+  PgPool pool_;
+
+  std::mutex committing_;
+  std::unique_ptr<CommitPipeline> pipeline_;
+
+  std::mutex beating_;
+  std::unique_ptr<PgConnection> beats_;
+};
+
+}  // namespace ctrlplane::store

@@ -1,0 +1,166 @@
+#include "store/sim/sim_store.h"
+
+#include <algorithm>
+
+namespace ctrlplane::store {
+namespace {
+
+bool is_hot(const Table& table, const SimStore::Row& row) {
+  if (table.hot.kind != HotFilter::Kind::kWhere) return table.hot.kind == HotFilter::Kind::kAll;
+  const CellView cell = view(row[table.column(table.hot.column)]);
+  return std::find(table.hot.values.begin(), table.hot.values.end(), cell) != table.hot.values.end();
+}
+
+Result<Entity> entity_of(size_t table, const SimStore::Row& row) {
+  std::vector<CellView> cells;
+  for (const Cell& c : row) cells.push_back(view(c));
+  return read_row(table, cells);
+}
+
+const Error kAcquiredByAnother{ErrorCode::kConflict, "the workspace has been acquired by another owner"};
+
+}  // namespace
+
+Result<Owner> SimStore::acquire(WorkspaceId workspace, ReplicaId replica, Token expected, Token token) {
+  std::lock_guard hold(mutex_);
+  auto it = owners_.find(workspace);
+  if (it == owners_.end()) {
+    if (!expected.is_nil()) return std::unexpected(kAcquiredByAnother);
+    it = owners_.emplace(workspace, Owner{.workspace = workspace}).first;
+  }
+  Owner& owner = it->second;
+  if (owner.token == token) return owner;
+  if (owner.token != expected) return std::unexpected(kAcquiredByAnother);
+  owner.replica = replica;
+  owner.token = token;
+  ++owner.epoch;
+  return owner;
+}
+
+Result<Owner> SimStore::load_rows(WorkspaceId workspace, const Token* token, const EntitySink& sink) const {
+  std::lock_guard hold(mutex_);
+  auto owner = owners_.find(workspace);
+  if (owner == owners_.end())
+    return fail(token ? ErrorCode::kConflict : ErrorCode::kNotFound, "the workspace has no owner");
+  if (token && owner->second.token != *token) return std::unexpected(kAcquiredByAnother);
+  for (size_t t = 0; t < tables().size(); ++t)
+    for (const auto& [key, row] : rows(workspace, tables()[t]))
+      if (is_hot(tables()[t], row)) sink(TRY(entity_of(t, row)));
+  return owner->second;
+}
+
+Result<Owner> SimStore::load(WorkspaceId workspace, Token token, const EntitySink& sink) {
+  return load_rows(workspace, &token, sink);
+}
+
+Result<Owner> SimStore::snapshot(WorkspaceId workspace, const EntitySink& sink) {
+  return load_rows(workspace, nullptr, sink);
+}
+
+void SimStore::apply_row(std::vector<Rows>& of, const Change& change) {
+  const size_t index = change.entity.index();
+  const Table& table = tables()[index];
+  Row row;
+  for (const CellView& cell : writer_.write(change.entity)) row.push_back(own(cell));
+  Row key(row.begin(), row.begin() + static_cast<std::ptrdiff_t>(table.key_count()));
+  if (change.op == Change::Op::kErase)
+    of[index].erase(key);
+  else if (table.write_once)
+    of[index].try_emplace(std::move(key), std::move(row));
+  else
+    of[index].insert_or_assign(std::move(key), std::move(row));
+}
+
+CommitOutcome SimStore::apply(const Commit& commit) {
+  auto it = owners_.find(commit.workspace);
+  if (it == owners_.end() || it->second.token != commit.token || it->second.seq != commit.seq - 1)
+    return CommitOutcome::kFenced;
+  Owner& owner = it->second;
+  owner.seq = commit.seq;
+  owner.last_now = commit.now;
+  owner.next_due_at = commit.next_due_at;
+  std::vector<Rows>& of = rows_.try_emplace(commit.workspace, tables().size()).first->second;
+  for (const Change& change : commit.changes) apply_row(of, change);
+  if (observer_) observer_(commit, owner);
+  return CommitOutcome::kDurable;
+}
+
+std::vector<CommitOutcome> SimStore::commit(std::span<const Commit> commits) {
+  std::lock_guard hold(mutex_);
+  std::vector<CommitOutcome> out;
+  for (const Commit& c : commits) out.push_back(apply(c));
+  return out;
+}
+
+Status SimStore::beat(const Replica& replica) {
+  std::lock_guard hold(mutex_);
+  Replica& row = replicas_[replica.id];
+  const int64_t beat = row.beat + 1;
+  row = replica;
+  row.beat = beat;
+  return {};
+}
+
+Result<std::vector<Replica>> SimStore::replicas() {
+  std::lock_guard hold(mutex_);
+  std::vector<Replica> out;
+  for (const auto& [id, row] : replicas_) out.push_back(row);
+  return out;
+}
+
+Result<std::vector<Owner>> SimStore::owners() {
+  std::lock_guard hold(mutex_);
+  std::vector<Owner> out;
+  for (const auto& [id, row] : owners_) out.push_back(row);
+  return out;
+}
+
+Result<std::vector<Entity>> SimStore::read(WorkspaceId workspace, const ColdQuery& query) {
+  std::lock_guard hold(mutex_);
+  const Table& table = *query.table;
+  std::vector<const Row*> found;
+  for (const auto& [key, row] : rows(workspace, table))
+    if (std::all_of(query.equals.begin(), query.equals.end(),
+                    [&](const auto& e) { return view(row[table.column(e.first)]) == e.second; }))
+      found.push_back(&row);
+  // They are in key order already; Cell's order has NULL first.
+  if (!query.order_by.empty()) {
+    const size_t by = table.column(query.order_by);
+    std::stable_sort(found.begin(), found.end(),
+                     [&](const Row* a, const Row* b) { return (*a)[by] < (*b)[by]; });
+  }
+  if (query.descending) std::reverse(found.begin(), found.end());
+  std::vector<Entity> out;
+  for (size_t i = static_cast<size_t>(query.offset); i < found.size(); ++i) {
+    if (static_cast<int64_t>(out.size()) == query.limit) break;
+    out.push_back(TRY(entity_of(table_index(table), *found[i])));
+  }
+  return out;
+}
+
+Result<int64_t> SimStore::prune(WorkspaceId workspace, const Table& table, std::string_view column,
+                                int64_t before, int64_t limit) {
+  std::lock_guard hold(mutex_);
+  auto of = rows_.find(workspace);
+  if (of == rows_.end()) return 0;
+  Rows& rows = of->second[table_index(table)];
+  const size_t by = table.column(column);
+  std::vector<std::pair<int64_t, Row>> old;  // the oldest go first
+  for (const auto& [key, row] : rows) {
+    const auto* at = std::get_if<int64_t>(&row[by]);
+    const bool spared = table.hot.kind == HotFilter::Kind::kWhere && is_hot(table, row);
+    if (at && *at < before && !spared) old.emplace_back(*at, key);
+  }
+  std::sort(old.begin(), old.end());
+  if (static_cast<int64_t>(old.size()) > limit) old.resize(static_cast<size_t>(limit));
+  for (const auto& [at, key] : old) rows.erase(key);
+  return static_cast<int64_t>(old.size());
+}
+
+const SimStore::Rows& SimStore::rows(WorkspaceId workspace, const Table& table) const {
+  static const Rows none;
+  auto it = rows_.find(workspace);
+  return it == rows_.end() ? none : it->second[table_index(table)];
+}
+
+}  // namespace ctrlplane::store

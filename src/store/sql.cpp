@@ -1,0 +1,174 @@
+#include "store/sql.h"
+
+#include <utility>
+
+#include <fmt/core.h>
+
+#include "base/check.h"
+
+namespace ctrlplane::store {
+namespace {
+
+std::string quoted(std::string_view name) { return fmt::format("\"{}\"", name); }
+
+std::string parameter(Dialect dialect, size_t n) {
+  return fmt::format("{}{}", dialect == Dialect::kSqlite ? '?' : '$', n);
+}
+
+// "a", "b", "c" of columns [from, to).
+std::string column_list(const Table& table, size_t from, size_t to) {
+  std::string out;
+  for (size_t i = from; i < to; ++i) {
+    if (i > from) out += ", ";
+    out += quoted(table.columns[i].name);
+  }
+  return out;
+}
+
+// Filter values are constants of ours, so they never contain a quote.
+std::string literal(const CellView& cell) {
+  if (const auto* i = std::get_if<int64_t>(&cell)) return std::to_string(*i);
+  const auto* text = std::get_if<std::string_view>(&cell);
+  CHECK(text && text->find('\'') == std::string_view::npos, "hot filter values are plain ints or words");
+  return fmt::format("'{}'", *text);
+}
+
+// The condition, or its opposite. One value is compared with =, because SQLite does not see that
+// IN (1) implies the `= 1` of a partial index.
+std::string hot_condition(const HotFilter& hot, bool cold = false) {
+  if (hot.values.size() == 1)
+    return fmt::format("{} {} {}", quoted(hot.column), cold ? "<>" : "=", literal(hot.values[0]));
+  std::string values;
+  for (const CellView& v : hot.values) values += (values.empty() ? "" : ", ") + literal(v);
+  return fmt::format("{} {} ({})", quoted(hot.column), cold ? "NOT IN" : "IN", values);
+}
+
+template <size_t... I>
+Entity blank_entity(size_t index, std::index_sequence<I...>) {
+  using Make = Entity (*)();
+  constexpr Make make[] = {[] { return Entity(std::in_place_index<I>); }...};
+  return make[index]();
+}
+
+}  // namespace
+
+std::string with_parameters(Dialect dialect, std::string_view text) {
+  std::string out(text);
+  if (dialect == Dialect::kSqlite)
+    for (char& c : out)
+      if (c == '$') c = '?';
+  return out;
+}
+
+std::string upsert_sql(Dialect dialect, const Table& table) {
+  const size_t keys = table.key_count(), n = table.columns.size();
+  std::string sql = fmt::format("INSERT INTO {} (workspace_id, {}) VALUES ({}", quoted(table.name),
+                                column_list(table, 0, n), parameter(dialect, 1));
+  for (size_t i = 0; i < n; ++i) sql += ", " + parameter(dialect, i + 2);
+  sql += fmt::format(") ON CONFLICT (workspace_id, {}) DO ", column_list(table, 0, keys));
+  if (table.write_once || keys == n) return sql + "NOTHING";
+  sql += "UPDATE SET ";
+  for (size_t i = keys; i < n; ++i) {
+    std::string name = quoted(table.columns[i].name);
+    sql += fmt::format("{}{} = excluded.{}", i > keys ? ", " : "", name, name);
+  }
+  return sql;
+}
+
+std::string erase_sql(Dialect dialect, const Table& table) {
+  std::string sql =
+      fmt::format("DELETE FROM {} WHERE workspace_id = {}", quoted(table.name), parameter(dialect, 1));
+  for (size_t i = 0; i < table.key_count(); ++i)
+    sql += fmt::format(" AND {} = {}", quoted(table.columns[i].name), parameter(dialect, i + 2));
+  return sql;
+}
+
+std::string hot_sql(Dialect dialect, const Table& table, std::string_view workspace) {
+  if (table.hot.kind == HotFilter::Kind::kNone) return {};
+  const bool filtered = table.hot.kind == HotFilter::Kind::kWhere;
+  // Without statistics SQLite prefers the primary key, and would read every job there ever was.
+  const std::string index =
+      filtered && dialect == Dialect::kSqlite ? fmt::format(" INDEXED BY {}_hot", table.name) : "";
+  return fmt::format("SELECT {} FROM {}{} WHERE workspace_id = {}{}",
+                     column_list(table, 0, table.columns.size()), quoted(table.name), index,
+                     with_parameters(dialect, workspace), filtered ? " AND " + hot_condition(table.hot) : "");
+}
+
+std::string cold_sql(Dialect dialect, const ColdQuery& query) {
+  const Table& table = *query.table;
+  std::string sql =
+      fmt::format("SELECT {} FROM {} WHERE workspace_id = {}", column_list(table, 0, table.columns.size()),
+                  quoted(table.name), parameter(dialect, 1));
+  size_t next = 2;
+  for (const auto& [name, value] : query.equals) {
+    table.column(name);  // aborts on a name that is none: SQLite would read it as a string
+    if (std::holds_alternative<Null>(value))
+      sql += fmt::format(" AND {} IS NULL", quoted(name));
+    else
+      sql += fmt::format(" AND {} = {}", quoted(name), parameter(dialect, next++));
+  }
+  sql += " ORDER BY ";
+  const char* direction = query.descending ? " DESC" : "";
+  if (!query.order_by.empty()) {
+    sql += quoted(query.order_by) + direction;
+    // Said only where it matters: it keeps PostgreSQL from using an index of the default order.
+    if (dialect == Dialect::kPostgres && nullable_columns(table)[table.column(query.order_by)])
+      sql += query.descending ? " NULLS LAST" : " NULLS FIRST";
+    sql += ", ";
+  }
+  for (size_t i = 0; i < table.key_count(); ++i)
+    sql += fmt::format("{}{}{}", i ? ", " : "", quoted(table.columns[i].name), direction);
+  return sql + fmt::format(" LIMIT {} OFFSET {}", parameter(dialect, next), parameter(dialect, next + 1));
+}
+
+std::string prune_sql(Dialect dialect, const Table& table, std::string_view column) {
+  CHECK(table.columns[table.column(column)].type == ColumnType::kInt, "rows are pruned by a time");
+  const std::string keys = column_list(table, 0, table.key_count());
+  std::string cold;
+  if (table.hot.kind == HotFilter::Kind::kWhere) cold = " AND " + hot_condition(table.hot, true);
+  return with_parameters(
+      dialect, fmt::format("DELETE FROM {0} WHERE workspace_id = $1 AND ({1}) IN (SELECT {1} FROM {0} "
+                           "WHERE workspace_id = $1 AND {2} < $2{3} ORDER BY {2} LIMIT $3)",
+                           quoted(table.name), keys, quoted(column), cold));
+}
+
+std::vector<bool> nullable_columns(const Table& table) {
+  const Entity blank =
+      blank_entity(table_index(table), std::make_index_sequence<std::variant_size_v<Entity>>());
+  RowWriter writer;
+  std::vector<bool> out;
+  for (const CellView& cell : writer.write(blank)) out.push_back(std::holds_alternative<Null>(cell));
+  return out;
+}
+
+// An acquisition repeated with the token that is in place changes nothing, yet still takes the row's
+// lock: its answer also waits for a commit that is still running under that token.
+static constexpr std::string_view kSetOwner =
+    "replica = CASE WHEN o.token = $3 THEN o.replica ELSE $2 END, "
+    "epoch = CASE WHEN o.token = $3 THEN o.epoch ELSE o.epoch + 1 END, "
+    "token = $3 ";
+
+std::string acquire_first_sql(Dialect dialect) {
+  return with_parameters(dialect, fmt::format("INSERT INTO workspace_owner AS o ({0}) "
+                                              "VALUES ($1, $2, $3, 1, 0, 0, NULL) "
+                                              "ON CONFLICT (workspace_id) DO UPDATE SET {1}"
+                                              "WHERE o.token IN ($3, $4) RETURNING {0}",
+                                              kOwnerColumns, kSetOwner));
+}
+
+std::string acquire_next_sql(Dialect dialect) {
+  return with_parameters(dialect, fmt::format("UPDATE workspace_owner AS o SET {1}"
+                                              "WHERE workspace_id = $1 AND token IN ($3, $4) RETURNING {0}",
+                                              kOwnerColumns, kSetOwner));
+}
+
+std::string owner_sql(Dialect dialect) {
+  return with_parameters(
+      dialect, fmt::format("SELECT {} FROM workspace_owner WHERE workspace_id = $1", kOwnerColumns));
+}
+
+std::string all_owners_sql() {
+  return fmt::format("SELECT {} FROM workspace_owner ORDER BY workspace_id", kOwnerColumns);
+}
+
+}  // namespace ctrlplane::store

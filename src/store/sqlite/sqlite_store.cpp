@@ -1,0 +1,293 @@
+#include "store/sqlite/sqlite_store.h"
+
+#include <fmt/core.h>
+
+#include "base/check.h"
+#include "base/log.h"
+#include "store/migrations.h"
+#include "store/sql.h"
+
+namespace ctrlplane::store {
+namespace {
+
+constexpr Dialect kDialect = Dialect::kSqlite;
+
+constexpr const char* kFence =
+    "UPDATE workspace_owner SET seq = ?3, last_now = ?4, next_due_at = ?5 "
+    "WHERE workspace_id = ?1 AND token = ?2 AND seq = ?3 - 1";
+
+Uuid uuid_at(const Statement& s, int at) {
+  const CellView cell = s.column(at, ColumnType::kUuid);
+  const auto* u = std::get_if<Uuid>(&cell);
+  return u ? *u : Uuid{};
+}
+
+Owner owner_at(const Statement& s) {
+  Owner o{{uuid_at(s, 0)}, {uuid_at(s, 1)}, {uuid_at(s, 2)}, s.integer(3), s.integer(4), {s.integer(5)}, {}};
+  if (!std::holds_alternative<Null>(s.column(6, ColumnType::kInt))) o.next_due_at = Time{s.integer(6)};
+  return o;
+}
+
+// Reads the remaining rows of a statement over `table`.
+Status each_row(Statement& s, const Table& table, const EntitySink& sink) {
+  const size_t index = table_index(table);
+  std::vector<CellView> cells(table.columns.size());
+  while (TRY(s.step())) {
+    for (size_t i = 0; i < cells.size(); ++i) cells[i] = s.column(static_cast<int>(i), table.columns[i].type);
+    sink(TRY(read_row(index, cells)));
+  }
+  return {};
+}
+
+// Ends the read transaction, and with it the snapshot, on every path.
+struct ReadTransaction {
+  Db& db;
+  ~ReadTransaction() {
+    if (auto ended = db.exec("ROLLBACK"); !ended)
+      log::warn("cannot end a read", {{"error", ended.error().message}});
+  }
+};
+
+}  // namespace
+
+SqliteStore::SqliteStore(std::string path, SqliteOptions options, FileLock lock, std::unique_ptr<Db> writer)
+    : path_(std::move(path)),
+      options_(std::move(options)),
+      lock_(std::move(lock)),
+      writer_(std::move(writer)),
+      upserts_(tables().size()),
+      erases_(tables().size()) {}
+
+Result<std::unique_ptr<SqliteStore>> SqliteStore::open(const std::string& path,
+                                                       const SqliteOptions& options) {
+  CHECK(options.readers > 0, "a store needs a reader");
+  FileLock lock = TRY(FileLock::take(path + ".lock"));
+  auto writer = TRY(Db::open(path, options.vfs, options.busy_timeout_ms));
+  return std::unique_ptr<SqliteStore>(new SqliteStore(path, options, std::move(lock), std::move(writer)));
+}
+
+// ---- Writing ---------------------------------------------------------------------------------------
+
+void SqliteStore::roll_back() {
+  if (!writer_->in_transaction()) return;
+  if (auto done = writer_->exec("ROLLBACK"); !done)
+    log::error("cannot roll back", {{"error", done.error().message}});
+}
+
+Status SqliteStore::write(const std::function<Status()>& work) {
+  Status done = writer_->exec("BEGIN IMMEDIATE");
+  if (done) done = work();
+  if (done) done = writer_->exec("COMMIT");
+  if (!done) roll_back();
+  return done;
+}
+
+Status SqliteStore::migrate() {
+  std::lock_guard hold(writing_);
+  return write([&]() -> Status {
+    TRY(writer_->exec(std::string(kCreateSchemaInfo)));
+    SchemaInfo present;
+    StatementUse info(*TRY(writer_->prepare(std::string(kReadSchemaInfo))));
+    if (TRY(info->step())) present = {info->integer(0), info->integer(1)};
+    info->reset();
+    return writer_->exec(TRY(upgrade_script(kDialect, present, migrations())));
+  });
+}
+
+Result<Owner> SqliteStore::acquire(WorkspaceId workspace, ReplicaId replica, Token expected, Token token) {
+  std::lock_guard hold(writing_);
+  std::optional<Owner> owner;
+  TRY(write([&]() -> Status {
+    const std::string sql = expected.is_nil() ? acquire_first_sql(kDialect) : acquire_next_sql(kDialect);
+    StatementUse s(*TRY(writer_->prepare(sql)));
+    s->bind(1, workspace.uuid);
+    s->bind(2, replica.uuid);
+    s->bind(3, token.uuid);
+    s->bind(4, expected.uuid);
+    if (!TRY(s->step()))
+      return fail(ErrorCode::kConflict, "the workspace has been acquired by another owner");
+    owner = owner_at(*s.operator->());
+    return {};
+  }));
+  return *owner;
+}
+
+Result<Statement*> SqliteStore::row_statement(std::vector<Statement*>& cache, size_t table, bool upsert) {
+  Statement*& s = cache[table];
+  if (!s) s = TRY(writer_->prepare((upsert ? upsert_sql : erase_sql)(kDialect, tables()[table])));
+  return s;
+}
+
+Status SqliteStore::apply_rows(const Commit& commit) {
+  for (const Change& change : commit.changes) {
+    const size_t index = change.entity.index();
+    const Table& table = tables()[index];
+    const bool put = change.op == Change::Op::kPut;
+    Statement& s = *TRY(row_statement(put ? upserts_ : erases_, index, put));
+    const std::vector<CellView>& cells = rows_.write(change.entity);
+    const size_t count = put ? cells.size() : table.key_count();
+    s.bind(1, commit.workspace.uuid);
+    for (size_t i = 0; i < count; ++i) s.bind(static_cast<int>(i) + 2, cells[i], table.columns[i].type);
+    TRY(s.run());
+  }
+  return {};
+}
+
+Status SqliteStore::apply(const Commit& commit, bool& fenced) {
+  Statement& fence = *TRY(writer_->prepare(kFence));
+  fence.bind(1, commit.workspace.uuid);
+  fence.bind(2, commit.token.uuid);
+  fence.bind(3, commit.seq);
+  fence.bind(4, commit.now.us);
+  if (commit.next_due_at)
+    fence.bind(5, commit.next_due_at->us);
+  else
+    fence.bind_null(5);
+  TRY(fence.run());
+  fenced = writer_->changes() == 0;
+  return fenced ? Status{} : apply_rows(commit);
+}
+
+std::vector<CommitOutcome> SqliteStore::commit(std::span<const Commit> commits) {
+  std::lock_guard hold(writing_);
+  std::vector<CommitOutcome> outcomes(commits.size(), CommitOutcome::kInDoubt);
+  Status done = write([&]() -> Status {
+    for (size_t i = 0; i < commits.size(); ++i) {
+      TRY(writer_->exec("SAVEPOINT one_workspace"));
+      bool fenced = false;
+      Status applied = apply(commits[i], fenced);
+      if (applied && !fenced) {
+        outcomes[i] = CommitOutcome::kDurable;
+      } else {
+        // Some errors (disk full, I/O) end the transaction as a whole; then there is nothing to save.
+        if (!writer_->in_transaction()) return applied;
+        if (fenced) outcomes[i] = CommitOutcome::kFenced;
+        if (!applied) log::error("a commit failed", {{"error", applied.error().message}});
+        TRY(writer_->exec("ROLLBACK TO one_workspace"));
+      }
+      TRY(writer_->exec("RELEASE one_workspace"));
+    }
+    return {};
+  });
+  if (!done) {
+    log::error("a transaction failed", {{"error", done.error().message}});
+    for (CommitOutcome& o : outcomes)
+      if (o == CommitOutcome::kDurable) o = CommitOutcome::kInDoubt;
+  }
+  return outcomes;
+}
+
+Result<int64_t> SqliteStore::prune(WorkspaceId workspace, const Table& table, std::string_view column,
+                                   int64_t before, int64_t limit) {
+  std::lock_guard hold(writing_);
+  int64_t gone = 0;
+  TRY(write([&]() -> Status {
+    Statement& s = *TRY(writer_->prepare(prune_sql(kDialect, table, column)));
+    s.bind(1, workspace.uuid);
+    s.bind(2, before);
+    s.bind(3, limit);
+    TRY(s.run());
+    gone = writer_->changes();
+    return {};
+  }));
+  return gone;
+}
+
+// ---- Reading ---------------------------------------------------------------------------------------
+
+void SqliteStore::GiveBack::operator()(Db* db) const {
+  std::lock_guard hold(store->readers_mutex_);
+  store->idle_readers_.emplace_back(db);
+  --store->readers_in_use_;
+  store->reader_free_.notify_one();
+}
+
+Result<SqliteStore::Reader> SqliteStore::reader() {
+  std::unique_lock hold(readers_mutex_);
+  reader_free_.wait(hold, [&] { return readers_in_use_ < options_.readers; });
+  if (idle_readers_.empty()) {
+    auto db = TRY(Db::open(path_, options_.vfs, options_.busy_timeout_ms));
+    TRY(db->exec("PRAGMA query_only = ON"));
+    idle_readers_.push_back(std::move(db));
+  }
+  Db* db = idle_readers_.back().release();
+  idle_readers_.pop_back();
+  ++readers_in_use_;
+  return Reader(db, GiveBack{this});
+}
+
+Result<Owner> SqliteStore::load_rows(Db& db, WorkspaceId workspace, const Token* token,
+                                     const EntitySink& sink) {
+  TRY(db.exec("BEGIN"));
+  ReadTransaction snapshot{db};
+  StatementUse s(*TRY(db.prepare(owner_sql(kDialect))));
+  s->bind(1, workspace.uuid);
+  if (!TRY(s->step()))
+    return fail(token ? ErrorCode::kConflict : ErrorCode::kNotFound, "the workspace has no owner");
+  const Owner owner = owner_at(*s.operator->());
+  if (token && owner.token != *token)
+    return fail(ErrorCode::kConflict, "the workspace has been acquired by another owner");
+  for (const Table& table : tables()) {
+    const std::string sql = hot_sql(kDialect, table);
+    if (sql.empty()) continue;
+    Statement& rows = *TRY(db.prepare(sql));
+    StatementUse use(rows);
+    use->bind(1, workspace.uuid);
+    TRY(each_row(rows, table, sink));
+  }
+  return owner;
+}
+
+Result<Owner> SqliteStore::load(WorkspaceId workspace, Token token, const EntitySink& sink) {
+  Reader db = TRY(reader());
+  return load_rows(*db, workspace, &token, sink);
+}
+
+Result<Owner> SqliteStore::snapshot(WorkspaceId workspace, const EntitySink& sink) {
+  Reader db = TRY(reader());
+  return load_rows(*db, workspace, nullptr, sink);
+}
+
+Result<std::vector<Entity>> SqliteStore::read(WorkspaceId workspace, const ColdQuery& query) {
+  Reader db = TRY(reader());
+  const Table& table = *query.table;
+  Statement& s = *TRY(db->prepare(cold_sql(kDialect, query)));
+  StatementUse use(s);
+  int at = 1;
+  s.bind(at++, workspace.uuid);
+  for (const auto& [name, value] : query.equals)
+    if (!std::holds_alternative<Null>(value)) s.bind(at++, value, table.columns[table.column(name)].type);
+  s.bind(at++, query.limit);
+  s.bind(at++, query.offset);
+  std::vector<Entity> out;
+  TRY(each_row(s, table, [&](Entity&& e) { out.push_back(std::move(e)); }));
+  return out;
+}
+
+Result<std::vector<Owner>> SqliteStore::owners() {
+  Reader db = TRY(reader());
+  StatementUse s(*TRY(db->prepare(all_owners_sql())));
+  std::vector<Owner> out;
+  while (TRY(s->step())) out.push_back(owner_at(*s.operator->()));
+  return out;
+}
+
+// ---- Beats -----------------------------------------------------------------------------------------
+
+Status SqliteStore::beat(const Replica& replica) {
+  std::lock_guard hold(replicas_mutex_);
+  Replica& row = replicas_[replica.id];
+  const int64_t beat = row.beat + 1;
+  row = replica;
+  row.beat = beat;
+  return {};
+}
+
+Result<std::vector<Replica>> SqliteStore::replicas() {
+  std::lock_guard hold(replicas_mutex_);
+  std::vector<Replica> out;
+  for (const auto& [id, row] : replicas_) out.push_back(row);
+  return out;
+}
+
+}  // namespace ctrlplane::store

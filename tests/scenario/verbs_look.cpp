@@ -1,0 +1,97 @@
+#include "describe.h"
+#include "verbs.h"
+
+namespace ctrlplane::scenario {
+namespace {
+
+Result<std::string> of_deployment(Call& call) {
+  if (!call.words.take("of")) return std::string();
+  return call.words.next("a deployment");
+}
+
+Output check(std::string_view what, const std::string& is, const std::string& expected) {
+  if (is == expected) return "";
+  return fail(ErrorCode::kInternal, fmt::format("{} is {}, not {}", what, is, expected));
+}
+
+// `expect job <job> is pending [saying "text"]`
+Output expect_job(Call& call) {
+  Job job = TRY(read_job(call));
+  TRY(call.words.must("is"));
+  std::string status = TRY(call.words.next("a status"));
+  std::string name = "job " + call.world.names.of(job.target);
+  TRY(check(name, std::string(to_string(job.status)), status));
+  if (!call.words.take("saying")) return "";
+  std::string part = TRY(call.words.next("part of the message"));
+  if (job.message.find(part) != std::string::npos) return "";
+  return fail(ErrorCode::kInternal, fmt::format("{} says: {}", name, job.message));
+}
+
+// `expect current api on prod/node-1 is v1`, `expect desired ... is nothing`
+Output expect_version(Call& call, bool current) {
+  TargetKey key = TRY(read_target(call));
+  TRY(call.words.must("is"));
+  std::string expected = TRY(call.words.next("a tag"));
+  const State& state = call.world.state();
+  std::string is = "nothing";
+  if (TargetIx t = state.target(key))
+    if (VersionIx v = current ? state.at(t).current_version : state.at(t).desired_version)
+      is = state.versions[v].row.tag;
+  return check(fmt::format("{} version of {}", current ? "current" : "desired", call.world.names.of(key)), is,
+               expected);
+}
+
+Output expect_nothing_pending(Call& call) {
+  for (const Job& job : call.world.jobs())
+    if (job.status == JobStatus::kPending)
+      return fail(ErrorCode::kInternal, fmt::format("{} is pending", call.world.names.of(job.target)));
+  return "";
+}
+
+// `expect 3 targets`, `expect 2 [failure] jobs [of api]`
+Output expect_count(Call& call) {
+  int64_t expected = TRY(call.words.number("job, current, desired, nothing or a number"));
+  if (call.words.take("targets"))
+    return check("number of targets", std::to_string(call.world.state().target_count()),
+                 std::to_string(expected));
+  std::optional<JobStatus> status;
+  if (!call.words.take("jobs")) {
+    status = TRY(read_word<JobStatus>(call, "job status"));
+    TRY(call.words.must("jobs"));
+  }
+  std::string deployment = TRY(of_deployment(call));
+  int64_t is = 0;
+  for (const Job& job : call.world.jobs())
+    is += (deployment.empty() || call.world.names.of(job.target.deployment) == deployment) &&
+          (!status || job.status == *status);
+  return check("number of jobs", std::to_string(is), std::to_string(expected));
+}
+
+}  // namespace
+
+Output show(Call& call) {
+  World& world = call.world;
+  std::string what = TRY(call.words.next("what to show"));
+  if (what == "context") {
+    TRY(call.words.must("of"));
+    return describe_context(world, TRY(read_job(call)));
+  }
+  if (what == "outbox") return describe_outbox(world);
+  if (what == "deliveries") return describe_deliveries(world);
+  if (what == "audit") return describe_audit(world);
+  std::string deployment = TRY(of_deployment(call));
+  if (what == "targets") return describe_targets(world, world.state(), deployment);
+  if (what == "jobs") return describe_jobs(world, deployment);
+  if (what == "versions") return describe_versions(world, deployment);
+  return mistake(fmt::format("'{}' cannot be shown", what));
+}
+
+Output expect(Call& call) {
+  if (call.words.take("job")) return expect_job(call);
+  if (call.words.take("current")) return expect_version(call, true);
+  if (call.words.take("desired")) return expect_version(call, false);
+  if (call.words.take("nothing pending")) return expect_nothing_pending(call);
+  return expect_count(call);
+}
+
+}  // namespace ctrlplane::scenario

@@ -1,0 +1,92 @@
+// Looks at what was committed, what agents did and what clients were told, and nothing else: it knows
+// none of the engine's code, so it cannot share its mistakes.
+//
+// Violations are counted by the promise they break (see the product's promises 1 to 7).
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "store/sim/sim_store.h"
+
+namespace ctrlplane::sim {
+
+struct Violation {
+  int promise;
+  std::string what;
+};
+
+class Checker {
+ public:
+  explicit Checker(const store::SimStore& store) : store_(store) {}
+
+  // ---- Committed rows --------------------------------------------------------------------------------
+  void committed(const store::Commit& commit, const store::Owner& owner);
+
+  // ---- Agents: what really ran -----------------------------------------------------------------------
+  void agent_received(WorkspaceId w, JobId job);
+  void agent_started(WorkspaceId w, JobId job, const TargetKey& target, Time at);
+  void agent_stopped(WorkspaceId w, JobId job, Time at);
+  // An agent's heartbeat for this job was answered; by its own reckoning it holds it until then.
+  void agent_holds_until(WorkspaceId w, JobId job, Duration until) { holds_until_[{w, job}] = until; }
+  bool is_running(WorkspaceId w, JobId job) const { return running_.contains({w, job}); }
+
+  // ---- Clients: what was told ------------------------------------------------------------------------
+  // Asked for something whose row carries this unique name.
+  void acknowledged(WorkspaceId w, const std::string& table, const std::string& name);
+  void told_not_committed(WorkspaceId w, const std::string& table, const std::string& name);
+  void told_exists(WorkspaceId w, const std::string& table, const std::string& name);
+  // A read that began after `expected` had been acknowledged saw `seen`.
+  void read(WorkspaceId w, const std::set<std::string>& expected, const std::set<std::string>& seen);
+
+  // ---- At rest ---------------------------------------------------------------------------------------
+  // After a long calm: nothing acknowledged is missing, nothing due was forgotten.
+  void at_rest(WorkspaceId w, Time now);
+
+  void set_boot(Duration boot) { boot_ = boot; }
+  const std::vector<Violation>& violations() const { return violations_; }
+  uint64_t commits() const { return commits_; }
+  uint64_t digest() const { return digest_; }
+
+ private:
+  struct JobView {
+    TargetKey target;
+    ReleaseId release;
+    VersionId version;
+    JobStatus status;
+    bool handed_over;
+    bool fences_itself;
+    std::string message;
+    int64_t created_seq;
+    Time created_at;
+    std::optional<Time> due;  // handed over + timeout
+  };
+  using JobKey = std::pair<WorkspaceId, JobId>;
+
+  void violate(int promise, std::string what) { violations_.push_back({promise, std::move(what)}); }
+  void check_job(const store::Commit& commit, const Job& job);
+  static bool was_given_up(const JobView& job);
+  bool has_row(WorkspaceId w, const std::string& table, const std::string& name) const;
+  void check_targets_at_rest(WorkspaceId w);
+
+  const store::SimStore& store_;
+  std::map<WorkspaceId, int64_t> last_seq_;
+  std::map<WorkspaceId, Time> last_now_;
+  std::map<WorkspaceId, int64_t> last_epoch_;
+  std::map<JobKey, JobView> jobs_;
+  std::map<std::pair<WorkspaceId, TargetKey>, std::set<JobId>> active_;
+  std::map<std::pair<WorkspaceId, TargetKey>, std::set<JobId>> running_on_;
+  std::set<JobKey> running_;
+  std::map<JobKey, int> starts_;
+  std::map<JobKey, Duration> holds_until_;
+  std::map<std::tuple<WorkspaceId, std::string, std::string>, int> rows_named_;  // how often a name was inserted
+  std::set<std::tuple<WorkspaceId, std::string, std::string>> acknowledged_, denied_;
+  std::vector<Violation> violations_;
+  Duration boot_;
+  uint64_t commits_ = 0;
+  uint64_t digest_ = 0;
+};
+
+}  // namespace ctrlplane::sim

@@ -1,0 +1,54 @@
+// People and CI: they create, change, delete, cancel, redeploy, decide and read, retry what failed with the
+// same key, and remember what they were told.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "sim/world.h"
+
+namespace ctrlplane::sim {
+
+class Client {
+ public:
+  Client(World& world, WorkspaceId w, std::string name) : world_(world), w_(w), name_(std::move(name)) {}
+  // Builds the workspace's first entities; calls back with the ids of the pull agents when all is there.
+  void set_up(Callback<std::vector<AgentId>> done);
+  void start();
+
+ private:
+  struct Named {
+    std::string table, name;  // what the checker looks for
+    bool shared = false;      // somebody else asks for the same
+  };
+  void act();
+  void create(Request request, Named what, Callback<Uuid> done = nullptr);
+  void send(Request request, int tries, Callback<Reply> done);
+  void publish();
+  void publish_duplicate();
+  void change_selector();
+  void change_resource();
+  void set_provider();
+  void read_versions();
+  void touch_a_job();
+  void decide_lost_jobs();
+  std::string fresh(std::string_view what) { return std::string(what) + "-" + name_ + "-" + std::to_string(++counter_); }
+  Request keyed(Command c);
+
+  World& world_;
+  WorkspaceId w_;
+  std::string name_;
+  int counter_ = 0;
+  SystemId system_;
+  std::vector<DeploymentId> deployments_;
+  std::vector<UpsertDeployment> deployment_rows_;
+  std::vector<UpsertEnvironment> environments_;
+  ProviderId provider_;
+  std::vector<VersionId> versions_;
+  std::map<DeploymentId, std::set<std::string>> acknowledged_tags_;
+  std::map<DeploymentId, std::set<std::string>> retracted_;
+};
+
+}  // namespace ctrlplane::sim

@@ -1,0 +1,79 @@
+// A whole installation in one process under one seed: a database, replicas that believe they own, agents,
+// receivers, clients, and the faults that happen to all of them.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/outbox_pump.h"
+#include "runtime/replica.h"
+#include "runtime/virtual_time.h"
+#include "sim/checker.h"
+#include "sim/fault_counts.h"
+#include "sim/rng.h"
+#include "sim/sim_store_port.h"
+
+namespace ctrlplane::sim {
+
+class World;
+
+// A process that dies whole: everything in it goes at once, what it had sent is still on its way.
+struct Process {
+  Process(World& world, size_t index);
+  std::shared_ptr<VirtualExecutor> executor;
+  std::unique_ptr<SimStorePort> port;
+  std::unique_ptr<Replica> replica;
+  std::vector<std::unique_ptr<Receiver>> receivers;
+  std::unique_ptr<OutboxPump> pump;
+};
+
+struct Outcome {
+  uint64_t commands = 0;
+  uint64_t commits = 0;
+  uint64_t starts = 0;
+  uint64_t digest = 0;
+  FaultCounts faults;
+  std::vector<Violation> violations;
+};
+
+class World {
+ public:
+  explicit World(uint64_t seed);
+  ~World();
+  Outcome run();
+
+  // ---- For the inhabitants ---------------------------------------------------------------------------
+  VirtualTime time;
+  Rng rng;
+  store::SimStore store;
+  Checker checker;
+  StoreWeather weather;
+  FaultCounts faults;
+  std::vector<WorkspaceId> workspaces;
+  bool calm = false;  // no more faults, no more commands
+  uint64_t commands = 0;
+  uint64_t starts = 0;
+
+  Time wall() const { return kEpoch + time.now(); }
+  // Sends a request over the network to a replica (a random one if `to` is none) and calls back once: with
+  // the reply, or kUnknown when none came in time.
+  void call(WorkspaceId w, Request request, Callback<Reply> done);
+
+  static constexpr Time kEpoch{1'767'225'600'000'000};  // 2026-01-01
+
+ private:
+  friend struct Process;
+  void build();
+  void schedule_faults();
+  void one_fault();
+  void crash(size_t i);
+
+  std::vector<std::unique_ptr<Process>> processes_;
+  std::vector<std::unique_ptr<class PullAgent>> agents_;
+  std::vector<std::unique_ptr<class Client>> clients_;
+  std::unique_ptr<class PushBackend> backend_;
+};
+
+}  // namespace ctrlplane::sim
