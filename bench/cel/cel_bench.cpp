@@ -1,4 +1,4 @@
-// cel_bench: the usual reference expressions beside the same thing written by hand in C++, in one
+// bench_cel: the usual reference expressions beside the same thing written by hand in C++, in one
 // run, with the ratio and the allocations per evaluation. Medians of several rounds.
 #include <algorithm>
 #include <chrono>
@@ -163,16 +163,13 @@ void text_cases() {
   };
   run("x == 'value'", "x == 'value'", [&] { return t.x == "value"; });
   run("x != 'value'", "x != 'value'", [&] { return t.x != "value"; });
-  auto in_four = [&] {
-    return t.x == "a" || t.x == "b" || t.x == "value" || t.x == "d";
-  };
+  auto in_four = [&] { return t.x == "a" || t.x == "b" || t.x == "value" || t.x == "d"; };
   run("x in ['a', 'b', 'value', 'd']", "x in ['a', 'b', 'value', 'd']", in_four);
   run("'cde' in list", "'cde' in list",
       [&] { return std::find(t.list.begin(), t.list.end(), "cde") != t.list.end(); });
   auto any = [&](auto f) { return std::any_of(t.list.begin(), t.list.end(), f); };
-  run("list.exists(e, e.contains('cd'))", "list.exists(e, e.contains('cd'))", [&] {
-    return any([](const std::string& s) { return s.find("cd") != s.npos; });
-  });
+  run("list.exists(e, e.contains('cd'))", "list.exists(e, e.contains('cd'))",
+      [&] { return any([](const std::string& s) { return s.find("cd") != s.npos; }); });
   run("list.exists(e, e.startsWith('cd'))", "list.exists(e, e.startsWith('cd'))",
       [&] { return any([](const std::string& s) { return s.starts_with("cd"); }); });
   static const std::regex kPattern("cd*");
@@ -180,8 +177,8 @@ void text_cases() {
       [&] { return any([](const std::string& s) { return std::regex_search(s, kPattern); }); });
   run("policy, three branches", kPolicy, [&] { return policy_twin(t); });
   Measure c = measure([&] { keep(compile(env, kPolicy).has_value()); });
-  fmt::print("{:44} {:>12.1f} ns = {:.1f} us, {:.0f} allocations\n", "compile the policy", c.ns,
-             c.ns / 1000, c.allocations);
+  fmt::print("{:44} {:>12.1f} ns = {:.1f} us, {:.0f} allocations\n", "compile the policy", c.ns, c.ns / 1000,
+             c.allocations);
   c = measure([&] { keep(compile(env, "x == 'value'").has_value()); });
   fmt::print("{:44} {:>12.1f} ns = {:.1f} us, {:.0f} allocations\n", "compile x == 'value'", c.ns,
              c.ns / 1000, c.allocations);
@@ -209,8 +206,8 @@ void list_case() {
 
 void resource_case() {
   Env env;
-  CHECK(env.declare_struct("Resource", {{"name", "string"}, {"kind", "string"},
-                                        {"metadata", "map(string, string)"}})
+  CHECK(env.declare_struct("Resource",
+                           {{"name", "string"}, {"kind", "string"}, {"metadata", "map(string, string)"}})
             .has_value());
   CHECK(env.declare("resource", "Resource").has_value());
   std::vector<Resource> resources(100000);
@@ -223,23 +220,27 @@ void resource_case() {
   std::vector<ResourceObject> objects(resources.begin(), resources.end());
   Program p = must_compile(env, "resource.metadata['region'] == 'eu-west-1'");
   size_t a = 0, b = 0;
-  Measure cel = measure([&] {
-    a = 0;
-    for (const ResourceObject& o : objects) {
-      Value slots[] = {Value::map(o)};
-      Arena arena;
-      a += p.eval({slots}, arena).is_true();
-    }
-    keep(a);
-  }, 0.5);
-  Measure twin = measure([&] {
-    b = 0;
-    for (const Resource& r : resources) {
-      auto it = r.metadata.find(std::string_view("region"));
-      b += it != r.metadata.end() && it->second == "eu-west-1";
-    }
-    keep(b);
-  }, 0.5);
+  Measure cel = measure(
+      [&] {
+        a = 0;
+        for (const ResourceObject& o : objects) {
+          Value slots[] = {Value::map(o)};
+          Arena arena;
+          a += p.eval({slots}, arena).is_true();
+        }
+        keep(a);
+      },
+      0.5);
+  Measure twin = measure(
+      [&] {
+        b = 0;
+        for (const Resource& r : resources) {
+          auto it = r.metadata.find(std::string_view("region"));
+          b += it != r.metadata.end() && it->second == "eu-west-1";
+        }
+        keep(b);
+      },
+      0.5);
   CHECK(a == b);
   report("metadata['region'] == 'eu-west-1' x 100,000", cel, twin);
 }

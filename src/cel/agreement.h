@@ -13,8 +13,7 @@ namespace ctrlplane::cel {
 
 inline std::string outcome_text(const Value& v) {
   if (!v.is_error()) return literal_text(v, 4000);
-  return std::string("error ") + std::string(to_string(v.fault())) + " at " +
-         std::to_string(v.position());
+  return std::string("error ") + std::string(to_string(v.fault())) + " at " + std::to_string(v.position());
 }
 
 // Printing the tree and parsing that gives the same tree. Empty, or what is wrong.

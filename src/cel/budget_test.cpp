@@ -59,8 +59,7 @@ TEST(Budget, nesting_and_length_are_told) {
   EXPECT_EQ(eval_text(repeat("(", 300) + "1" + repeat(")", 300)),
             "invalid 1:201: more than 200 levels of nesting");
   EXPECT_TRUE(eval_text("1" + repeat("+1", 2000)).starts_with("invalid 1:"));
-  EXPECT_EQ(eval_text(std::string(70000, ' ')),
-            "invalid 1:1: the expression is longer than 65536 bytes");
+  EXPECT_EQ(eval_text(std::string(70000, ' ')), "invalid 1:1: the expression is longer than 65536 bytes");
 }
 
 TEST(Budget, comprehension_bombs_run_out_of_steps) {
@@ -85,21 +84,45 @@ TEST(Budget, doubling_runs_out_of_memory_or_steps) {
     map += "cel.bind(" + y + ", {'a': " + x + ", 'b': " + x + "}, ";
   }
   std::string close = repeat(")", 61);
-  EXPECT_EQ(eval_text("cel.bind(x0, 'abcdefgh', " + text + "size(x60)" + close).substr(0, 12), "error budget");
+  EXPECT_EQ(eval_text("cel.bind(x0, 'abcdefgh', " + text + "size(x60)" + close).substr(0, 12),
+            "error budget");
   EXPECT_EQ(eval_text("cel.bind(x0, [1, 2], " + text + "size(x60)" + close).substr(0, 12), "error budget");
   // Sharing makes such a value small to build and huge to walk.
-  EXPECT_EQ(eval_text("cel.bind(x0, [1], " + pairs + "x60 == [x59, x59]" + close).substr(0, 12), "error budget");
-  EXPECT_EQ(eval_text("cel.bind(x0, {'a': 1}, " + map + "x60 == {'a': x59, 'b': x59}" + close).substr(0, 12), "error budget");
-  EXPECT_EQ(eval_text("cel.bind(x0, [1], " + pairs + "'%s'.format([x60])" + close).substr(0, 12), "error budget");
-  EXPECT_EQ(eval_text("cel.bind(x0, [1], " + pairs + "x60.flatten(100)" + close).substr(0, 12), "error budget");
+  EXPECT_EQ(eval_text("cel.bind(x0, [1], " + pairs + "x60 == [x59, x59]" + close).substr(0, 12),
+            "error budget");
+  EXPECT_EQ(eval_text("cel.bind(x0, {'a': 1}, " + map + "x60 == {'a': x59, 'b': x59}" + close).substr(0, 12),
+            "error budget");
+  EXPECT_EQ(eval_text("cel.bind(x0, [1], " + pairs + "'%s'.format([x60])" + close).substr(0, 12),
+            "error budget");
+  EXPECT_EQ(eval_text("cel.bind(x0, [1], " + pairs + "x60.flatten(100)" + close).substr(0, 12),
+            "error budget");
   EXPECT_EQ(eval_text("cel.bind(x0, [1], " + pairs + "x60 in [x60]" + close).substr(0, 12), "error budget");
 }
 
 TEST(Budget, text_functions_cannot_be_multiplied) {
   std::string big = "cel.bind(s, lists.range(3000).map(i, 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa').join(), ";
   EXPECT_EQ(eval_text(big + "s.replace('a', s).size())").substr(0, 12), "error budget");
-  EXPECT_EQ(eval_text(big + "lists.range(10000).all(i, s.contains('b') || true))").substr(0, 12), "error budget");
-  EXPECT_EQ(eval_text(big + "lists.range(10000).all(i, s.matches('b' + string(i)) || true))").substr(0, 12), "error budget");
+  EXPECT_EQ(eval_text(big + "lists.range(10000).all(i, s.contains('b') || true))").substr(0, 12),
+            "error budget");
+  EXPECT_EQ(eval_text(big + "lists.range(10000).all(i, s.matches('b' + string(i)) || true))").substr(0, 12),
+            "error budget");
+}
+
+TEST(Budget, keys_chosen_to_collide_are_refused_or_cheap) {
+  // Texts whose hashes agree in the bits a table of this size looks at.
+  std::vector<std::string> keys;
+  for (int i = 0; keys.size() < 700 && i < 20000000; ++i) {
+    std::string key = "k" + std::to_string(i);
+    if ((hash_text(key) & 0x7ff) == 0) keys.push_back(std::move(key));
+  }
+  std::string map = "{", list = "[";
+  for (const std::string& k : keys) {
+    map += "'" + k + "':1,";
+    list += "'" + k + "',";
+  }
+  EXPECT_EQ(eval_text("size(" + map + "})").substr(0, 12), "error budget");
+  EXPECT_EQ(eval_text("'k' in " + list + "]"), "false");
+  EXPECT_EQ(eval_text("'" + keys.back() + "' in " + list + "]"), "true");
 }
 
 TEST(Budget, compiling_hostile_text_is_quick) {

@@ -27,9 +27,7 @@ const std::string& Program::type() const { return state_->type; }
 const std::string& Program::source() const { return state_->source; }
 const Dependencies& Program::dependencies() const { return state_->dependencies; }
 
-Position Program::position(const Value& error) const {
-  return position_at(state_->source, error.position());
-}
+Position Program::position(const Value& error) const { return position_at(state_->source, error.position()); }
 
 std::string Program::describe(const Value& error) const {
   if (error.position() == Value::kNoPosition) return std::string(error.message());
@@ -69,8 +67,8 @@ Result<Program> compile(const Env& env, std::string_view text, const CompileOpti
 Result<Program> compile_condition(const Env& env, std::string_view text) {
   Program program = TRY(compile(env, text));
   if (program.type() != "bool" && program.type() != "dyn") {
-    return std::unexpected(to_error(
-        text, {{0, fmt::format("a condition is bool; this expression is {}", program.type())}}));
+    return std::unexpected(
+        to_error(text, {{0, fmt::format("a condition is bool; this expression is {}", program.type())}}));
   }
   return program;
 }

@@ -63,10 +63,8 @@ TEST(Cel, a_null_field_compares_with_null) {
 TEST(Cel, a_compile_error_says_where_and_what_instead) {
   EXPECT_EQ(complaint("resource.name == 'a' AND resource.kind == 'b'"),
             "1:22: unexpected 'AND': use && for 'and'");
-  EXPECT_EQ(complaint("resource.nam == 'a'"),
-            "1:10: unknown field 'nam' of Resource; did you mean 'name'?");
-  EXPECT_EQ(complaint("resource['nam']"),
-            "1:10: unknown field 'nam' of Resource; did you mean 'name'?");
+  EXPECT_EQ(complaint("resource.nam == 'a'"), "1:10: unknown field 'nam' of Resource; did you mean 'name'?");
+  EXPECT_EQ(complaint("resource['nam']"), "1:10: unknown field 'nam' of Resource; did you mean 'name'?");
   EXPECT_EQ(complaint("resorce.name == 'a'"), "1:1: unknown name 'resorce'; did you mean 'resource'?");
   EXPECT_EQ(complaint("resource.name.startswith('a')"),
             "1:15: unknown function 'startswith'; did you mean 'startsWith'?");
@@ -122,10 +120,43 @@ TEST(Cel, variables_are_made_only_when_read) {
   EXPECT_EQ(p->eval({.lazy = &lazy}, arena).fault(), Fault::kUnbound);
 }
 
+class Squares final : public Sequence {
+ public:
+  size_t size() const override { return 4; }
+  Value at(size_t i, Arena& arena) const override { return Value::string(arena.copy(std::to_string(i * i))); }
+};
+
+TEST(Cel, lists_of_the_embedding_program_are_made_element_by_element) {
+  Env env;
+  ASSERT_TRUE(env.declare("l", "list(string)"));
+  Squares squares;
+  std::vector<Value> slots = {Value::list(squares)};
+  EXPECT_EQ(eval_text(env, "l", slots), R"(["0", "1", "4", "9"])");
+  EXPECT_EQ(eval_text(env, "l[2] + l[3]", slots), R"("49")");
+  EXPECT_EQ(eval_text(env, "'4' in l && l == ['0', '1', '4', '9']", slots), "true");
+  EXPECT_EQ(eval_text(env, "l.map(i, v, i > 0, v)", slots).substr(0, 7), "invalid");
+  EXPECT_EQ(eval_text(env, "(l + ['a']).slice(3, 5).join()", slots), R"("9a")");
+  EXPECT_EQ(eval_text(env, "l.sortBy(x, -int(x)).reverse().distinct()", slots), R"(["0", "1", "4", "9"])");
+}
+
+TEST(Cel, long_lists_of_constant_texts_are_found_by_hash) {
+  Env env;
+  ASSERT_TRUE(env.declare("s", "dyn"));
+  std::string list = "[";
+  for (int i = 0; i < 5000; ++i) list += "'n" + std::to_string(i * 7) + "', ";
+  list += "'last', '2024-05-01T12:00:00Z']";
+  EXPECT_EQ(eval_text(env, "s in " + list, {Value::string("n700")}), "true");
+  EXPECT_EQ(eval_text(env, "s in " + list, {Value::string("last")}), "true");
+  EXPECT_EQ(eval_text(env, "s in " + list, {Value::string("n701")}), "false");
+  EXPECT_EQ(eval_text(env, "s in " + list, {Value::integer(7)}), "false");
+  EXPECT_EQ(eval_text(env, "s in " + list, {Value::timestamp(TestResource().created_at)}), "true");
+}
+
 TEST(Cel, a_program_is_used_by_several_threads_and_outlives_its_env) {
   auto env = std::make_unique<Env>(resource_env());
-  auto p = compile(*env, "resource.metadata.all(k, v, v.matches('^[a-z0-9-]+$')) && "
-                         "resource.createdAt.getHours('Europe/Berlin') == 14");
+  auto p = compile(*env,
+                   "resource.metadata.all(k, v, v.matches('^[a-z0-9-]+$')) && "
+                   "resource.createdAt.getHours('Europe/Berlin') == 14");
   ASSERT_TRUE(p) << p.error().message;
   env.reset();
   TestResource r;
@@ -156,10 +187,9 @@ TEST(Cel, errors_describe_themselves) {
 
 TEST(Cel, own_functions_can_be_declared) {
   Env env;
-  ASSERT_TRUE(env.declare_function("twice", Style::kMember, "int -> int",
-                                   [](Context&, std::span<const Value> a) {
-                                     return Value::integer(a[0].as_int() * 2);
-                                   }));
+  ASSERT_TRUE(env.declare_function(
+      "twice", Style::kMember, "int -> int",
+      [](Context&, std::span<const Value> a) { return Value::integer(a[0].as_int() * 2); }));
   EXPECT_EQ(eval_text(env, "21.twice()"), "42");
   EXPECT_FALSE(env.declare("x", "nonsense"));
   EXPECT_FALSE(env.declare_function("f", Style::kGlobal, "int"));

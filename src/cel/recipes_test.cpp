@@ -11,13 +11,23 @@ namespace {
 Env documented_env() {
   Env env;
   std::string times = "timestamp";
-  Env::Fields resource = {{"id", "string"}, {"name", "string"}, {"kind", "string"},
-                          {"version", "string"}, {"identifier", "string"}, {"config", "dyn"},
-                          {"metadata", "map(string, string)"}, {"providerId", "string"},
-                          {"createdAt", times}, {"updatedAt", times}};
-  Env::Fields version = {{"id", "string"}, {"tag", "string"}, {"name", "string"},
-                         {"status", "string"}, {"metadata", "map(string, string)"},
-                         {"config", "dyn"}, {"createdAt", times}};
+  Env::Fields resource = {{"id", "string"},
+                          {"name", "string"},
+                          {"kind", "string"},
+                          {"version", "string"},
+                          {"identifier", "string"},
+                          {"config", "dyn"},
+                          {"metadata", "map(string, string)"},
+                          {"providerId", "string"},
+                          {"createdAt", times},
+                          {"updatedAt", times}};
+  Env::Fields version = {{"id", "string"},
+                         {"tag", "string"},
+                         {"name", "string"},
+                         {"status", "string"},
+                         {"metadata", "map(string, string)"},
+                         {"config", "dyn"},
+                         {"createdAt", times}};
   EXPECT_TRUE(env.declare_struct("Resource", resource).has_value());
   EXPECT_TRUE(env.declare_struct("Version", version).has_value());
   EXPECT_TRUE(env.declare("resource", "Resource").has_value());

@@ -16,6 +16,12 @@ Status name_is_free(std::string_view name, bool taken_by_other, std::string_view
   return {};
 }
 
+bool has_active_jobs(const State& state, AgentId agent) {
+  bool found = false;
+  state.jobs.each([&](JobIx, const JobSlot& j) { found |= j.row.agent == agent && !is_terminal(j.row.status); });
+  return found;
+}
+
 }  // namespace
 
 Reply upsert_environment(Tx& tx, const UpsertEnvironment& c) {
@@ -88,6 +94,8 @@ Reply upsert_agent(Tx& tx, const UpsertAgent& c) {
   AgentIx a = c.id ? tx.state.agents.find(*c.id) : AgentIx{};
   AgentIx named = tx.state.agent_named(c.name);
   TRY(name_is_free(c.name, named && named != a, "job agent"));
+  if (a && tx.state.agents[a].row.type != c.type && has_active_jobs(tx.state, *c.id))
+    return fail(ErrorCode::kConflict, "the job agent has active jobs: its type cannot change now");
   JobAgent row{.id = c.id ? *c.id : tx.ids.make<AgentId>(), .name = c.name, .type = c.type};
   row.config = c.config;
   row.metadata = c.metadata;
@@ -99,9 +107,7 @@ Reply upsert_agent(Tx& tx, const UpsertAgent& c) {
 Reply delete_agent(Tx& tx, const DeleteAgent& c) {
   AgentIx a = tx.state.agents.find(c.id);
   if (!a) return fail(ErrorCode::kNotFound, fmt::format("no job agent {}", c.id.str()));
-  bool has_jobs = false;
-  tx.state.jobs.each([&](JobIx, const JobSlot& j) { has_jobs |= j.row.agent == c.id && !is_terminal(j.row.status); });
-  if (has_jobs) return fail(ErrorCode::kConflict, "the job agent has active jobs: cancel them first");
+  if (has_active_jobs(tx.state, c.id)) return fail(ErrorCode::kConflict, "the job agent has active jobs: cancel them first");
   tx.erase(JobAgent{.id = c.id});
   return Answer{.id = c.id.uuid};
 }

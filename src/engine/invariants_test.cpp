@@ -247,7 +247,8 @@ class RandomCommands {
     world.rows.each<Row>([&](const Row& r) { all.push_back(key(r)); });
     // Mostly something recent: what is old has come to its end.
     size_t from = all.size() > 20 && pick(5) ? all.size() - 20 : 0;
-    return all.empty() ? decltype(key(std::declval<Row>())){} : all[from + pick(static_cast<uint32_t>(all.size() - from))];
+    if (all.empty()) return decltype(key(std::declval<Row>())){};
+    return all[from + pick(static_cast<uint32_t>(all.size() - from))];
   }
   // Mostly one that is alive, sometimes one that has ended.
   JobId any_job() {

@@ -40,6 +40,7 @@ void retry_later(Tx& tx, OutboxItem item, OutboxStatus status, std::string error
 
 Answer permit(Tx& tx, OutboxItem item, SendMode mode) {
   item.status = OutboxStatus::kSending;
+  item.asking = mode == SendMode::kAsk;
   ++item.attempt;
   // Should this attempt be found unfinished, it may still be on its way until then.
   item.next_attempt_at = tx.now + kSendGrace;
@@ -72,20 +73,30 @@ Reply begin_start(Tx& tx, OutboxItem item) {
   }
   if (has_reported(tx, j)) return close(tx, std::move(item), OutboxStatus::kDelivered), Answer{};
   // Found half sent: by us before a crash, by an earlier owner, or by an attempt that timed out.
+  item.in_doubt = true;
+  bool unwanted = tx.state.jobs[j].row.cancel_requested_at.has_value();
   switch (recovery_of(item)) {
-    case Recovery::kDeduplicates: return permit(tx, std::move(item), SendMode::kSend);
+    case Recovery::kDeduplicates:
+      if (!unwanted) return permit(tx, std::move(item), SendMode::kSend);
+      break;  // sent again it might start what was just cancelled
     case Recovery::kCanBeAsked: return permit(tx, std::move(item), SendMode::kAsk);
     case Recovery::kNeither: break;
   }
   close(tx, std::move(item), OutboxStatus::kAbandoned, "may have been delivered");
-  require_action(tx, j, "may have started: the agent's type can be neither asked nor sent to twice");
+  require_action(tx, j, unwanted ? "may have started before it was cancelled"
+                                 : "may have started: the agent's type can be neither asked nor sent to twice");
   return Answer{};
+}
+
+// That this attempt did not arrive says nothing about an earlier one; only an answer to a question does.
+SendOutcome about_all_attempts(const OutboxItem& item, SendOutcome latest) {
+  return latest == SendOutcome::kNotSent && item.in_doubt && !item.asking ? SendOutcome::kInDoubt : latest;
 }
 
 void finish_start(Tx& tx, OutboxItem item, const FinishSend& c) {
   JobIx j = tx.state.jobs.find(*item.job);
   bool ended = !j || is_terminal(tx.state.jobs[j].row.status);
-  switch (c.outcome) {
+  switch (about_all_attempts(item, c.outcome)) {
     case SendOutcome::kAccepted: return close(tx, std::move(item), OutboxStatus::kDelivered);
     case SendOutcome::kRejected:
       close(tx, std::move(item), OutboxStatus::kAbandoned, c.error);
@@ -98,6 +109,7 @@ void finish_start(Tx& tx, OutboxItem item, const FinishSend& c) {
         close(tx, std::move(item), OutboxStatus::kAbandoned, c.error);
         return end_job(tx, j, JobStatus::kCancelled, "cancelled before it was sent");
       }
+      item.in_doubt = item.asking = false;
       take_back(tx, j);
       if (!tx.state.jobs[j].target) {  // nobody would ever look at it again
         close(tx, std::move(item), OutboxStatus::kAbandoned, c.error);
@@ -160,6 +172,10 @@ void enqueue_cancel(Tx& tx, const Job& job) {
   OutboxItem item{.id = tx.ids.make<OutboxId>(), .kind = OutboxKind::kCancel};
   item.job = job.id;
   item.channel = tx.state.agents[a].row.type;
+  // The job may have left memory by the time this is sent.
+  item.payload = fmt::format(R"({{"agent":"{}","externalId":)", job.agent.str());
+  append_json_string(item.payload, job.external_id);
+  item.payload += '}';
   item.created_at = item.next_attempt_at = tx.now;
   tx.put(std::move(item));
 }

@@ -20,7 +20,9 @@ Status required_text(std::string_view path, std::string_view value, size_t max) 
 Status valid_metadata(std::string_view path, const Metadata& metadata) {
   size_t total = 0;
   for (const auto& [key, value] : metadata) {
-    TRY(required_text(fmt::format("{}['{}']", path, key.substr(0, 80)), key));
+    // A key that is no text cannot stand in the answer either.
+    if (auto ok = required_text(path, key); !ok)
+      return invalid(std::string(path), "a key " + ok.error().details.front().message);
     TRY(optional_text(fmt::format("{}['{}']", path, key), value));
     total += key.size() + value.size();
   }

@@ -1,4 +1,6 @@
 // Versions: immutable builds whose status may change.
+#include <algorithm>
+
 #include <fmt/core.h>
 
 #include "engine/entities.h"
@@ -8,18 +10,31 @@
 namespace ctrlplane {
 namespace {
 
-// Memory must not grow with history: past the newest kHotVersions, versions that no target refers to
-// are kept in SQL only.
+// Memory must not grow with history. A version that nothing refers to is kept in SQL only, once there are
+// kHotVersions newer ones that could be selected before it, or it is old and cannot be selected itself.
 void retire_old_versions(Tx& tx, DeploymentIx d) {
   const auto& list = tx.state.deployments[d].versions;
   if (list.size() <= kHotVersions) return;
   std::vector<Version> old;
-  for (size_t i = kHotVersions; i < list.size(); ++i)
-    if (tx.state.versions[list[i]].references == 0) old.push_back(tx.state.versions[list[i]].row);
+  size_t selectable = 0;
+  for (size_t i = 0; i < list.size(); ++i) {
+    const VersionSlot& v = tx.state.versions[list[i]];
+    bool can_go = selectable >= kHotVersions || v.row.status != VersionStatus::kReady;
+    if (i >= kHotVersions && can_go && v.references == 0) old.push_back(v.row);
+    if (v.row.status == VersionStatus::kReady) ++selectable;
+  }
   for (Version& v : old) {
     v.retired = true;
     tx.put(std::move(v));
   }
+}
+
+// Two versions published at one instant (a clock that was set back stands still for a while) keep the order
+// in which they came: the later one must never pass for the older.
+Time after_the_newest(const Tx& tx, DeploymentIx d) {
+  const auto& list = tx.state.deployments[d].versions;
+  if (list.empty()) return tx.now;
+  return std::max(tx.now, tx.state.versions[list.front()].row.created_at + microseconds(1));
 }
 
 }  // namespace
@@ -43,7 +58,7 @@ Reply create_version(Tx& tx, const CreateVersion& c) {
   row.config = c.config;
   row.agent_config = c.agent_config;
   row.metadata = c.metadata;
-  row.created_at = c.created_at.value_or(tx.now);
+  row.created_at = c.created_at ? *c.created_at : after_the_newest(tx, d);
   tx.put(row);
   retire_old_versions(tx, d);
   return Answer{.id = row.id.uuid, .created = true};

@@ -197,6 +197,8 @@ struct OutboxItem {
   Time created_at;
   Time next_attempt_at;
   std::optional<Time> ended_at;
+  bool in_doubt = false;  // a start of which an earlier attempt may have arrived
+  bool asking = false;    // the attempt under way only asks for it
   bool operator==(const OutboxItem&) const = default;
 };
 

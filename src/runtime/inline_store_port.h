@@ -23,6 +23,10 @@ class InlineStorePort final : public StorePort {
   void read_job(WorkspaceId w, JobId job, Callback<Result<std::optional<Job>>> done) override {
     answer(std::move(done), ctrlplane::read_job(store_, w, job));
   }
+  void read_version(WorkspaceId w, DeploymentId d, std::string tag,
+                    Callback<Result<std::optional<Version>>> done) override {
+    answer(std::move(done), ctrlplane::read_version(store_, w, d, tag));
+  }
   void beat(store::Replica r, Callback<Status> done) override { answer(std::move(done), store_.beat(r)); }
   void ownerships(Callback<Result<Ownerships>> done) override { answer(std::move(done), read_ownerships(store_)); }
 

@@ -1,6 +1,18 @@
 #include "runtime/store_port.h"
 
 namespace ctrlplane {
+namespace {
+
+template <class E>
+Result<std::optional<E>> read_one(store::Store& store, WorkspaceId workspace,
+                                  std::vector<std::pair<std::string_view, store::CellView>> equals) {
+  store::ColdQuery query{.table = &store::table_for<E>(), .equals = std::move(equals), .limit = 1};
+  auto rows = TRY(store.read(workspace, query));
+  if (rows.empty()) return std::optional<E>();
+  return std::optional(std::get<E>(std::move(rows.front())));
+}
+
+}  // namespace
 
 Result<Loaded> load_state(store::Store& store, WorkspaceId workspace, std::optional<store::Token> token) {
   Loaded out;
@@ -14,10 +26,12 @@ Result<Loaded> load_state(store::Store& store, WorkspaceId workspace, std::optio
 }
 
 Result<std::optional<Job>> read_job(store::Store& store, WorkspaceId workspace, JobId job) {
-  store::ColdQuery query{.table = &store::table_for<Job>(), .equals = {{"id", job.uuid}}, .limit = 1};
-  auto rows = TRY(store.read(workspace, query));
-  if (rows.empty()) return std::optional<Job>();
-  return std::optional(std::get<Job>(std::move(rows.front())));
+  return read_one<Job>(store, workspace, {{"id", job.uuid}});
+}
+
+Result<std::optional<Version>> read_version(store::Store& store, WorkspaceId workspace, DeploymentId deployment,
+                                            std::string_view tag) {
+  return read_one<Version>(store, workspace, {{"deployment_id", deployment.uuid}, {"tag", tag}});
 }
 
 Result<Ownerships> read_ownerships(store::Store& store) {

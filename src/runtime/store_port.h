@@ -32,6 +32,9 @@ class StorePort {
   virtual void load(WorkspaceId workspace, store::Token token, Callback<Result<Loaded>> done) = 0;
   virtual void commit(store::Commit commit, Callback<store::CommitOutcome> done) = 0;
   virtual void read_job(WorkspaceId workspace, JobId job, Callback<Result<std::optional<Job>>> done) = 0;
+  // A version by its tag, hot or cold.
+  virtual void read_version(WorkspaceId workspace, DeploymentId deployment, std::string tag,
+                            Callback<Result<std::optional<Version>>> done) = 0;
   virtual void beat(store::Replica replica, Callback<Status> done) = 0;
   virtual void ownerships(Callback<Result<Ownerships>> done) = 0;
 };
@@ -40,6 +43,8 @@ class StorePort {
 // loop after `acquire`, and with a null token for long reads off the loop.
 Result<Loaded> load_state(store::Store& store, WorkspaceId workspace, std::optional<store::Token> token);
 Result<std::optional<Job>> read_job(store::Store& store, WorkspaceId workspace, JobId job);
+Result<std::optional<Version>> read_version(store::Store& store, WorkspaceId workspace, DeploymentId deployment,
+                                            std::string_view tag);
 Result<Ownerships> read_ownerships(store::Store& store);
 
 }  // namespace ctrlplane

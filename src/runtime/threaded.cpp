@@ -142,6 +142,13 @@ void ThreadStorePort::read_job(WorkspaceId w, JobId job, Callback<Result<std::op
   });
 }
 
+void ThreadStorePort::read_version(WorkspaceId w, DeploymentId d, std::string tag,
+                                   Callback<Result<std::optional<Version>>> done) {
+  reads_.post([this, w, d, tag = std::move(tag), done = std::move(done)]() mutable {
+    answer(std::move(done), ctrlplane::read_version(store_, w, d, tag));
+  });
+}
+
 void ThreadStorePort::beat(store::Replica r, Callback<Status> done) {
   beats_.post([this, r = std::move(r), done = std::move(done)]() mutable { answer(std::move(done), store_.beat(r)); });
 }

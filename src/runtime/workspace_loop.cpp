@@ -255,6 +255,7 @@ void WorkspaceLoop::run_commands() {
 }
 
 void WorkspaceLoop::execute_one(Pending p) {
+  if (may_be_a_retired_tag(p)) return look_up_tag(std::move(p));
   Tx tx = begin();
   Reply reply = execute(tx, p.request);
   if (!reply && reply.error().code == ErrorCode::kNotFound)
@@ -284,10 +285,38 @@ void WorkspaceLoop::release_settled() {
 void WorkspaceLoop::look_up_ended_job(JobId job, Error original, ReplyFn done) {
   host_.store.read_job(workspace_, job, [done = std::move(done), original = std::move(original)](auto found) mutable {
     if (!found) return done(std::unexpected(found.error()));
-    if (!*found) return done(std::unexpected(std::move(original)));
+    // Still alive: the refusal was about something else.
+    if (!*found || !is_terminal((*found)->status)) return done(std::unexpected(std::move(original)));
+    log::warn("a report on a job that has ended", {{"job", (*found)->id.str()}});
     done(fail(ErrorCode::kConflict,
               fmt::format("job {} is {} already", (*found)->id.str(), to_string((*found)->status))));
   });
+}
+
+// A tag is used once, also one whose version has long left memory. Versions made from here on are hot, so
+// asking the store before the command runs leaves no gap.
+bool WorkspaceLoop::may_be_a_retired_tag(const Pending& p) const {
+  const auto* c = std::get_if<CreateVersion>(&p.request.command);
+  if (!c || p.tag_is_free || replay(*state_, p.request)) return false;
+  DeploymentIx d = state_->deployments.find(c->deployment);
+  return d && state_->deployments[d].versions.size() >= kHotVersions && !state_->version_tagged(d, c->tag);
+}
+
+void WorkspaceLoop::look_up_tag(Pending p) {
+  const auto& c = std::get<CreateVersion>(p.request.command);
+  DeploymentId deployment = c.deployment;
+  std::string tag = c.tag;
+  auto answered = [this, alive = alive_, p = std::move(p)](Result<std::optional<Version>> found) mutable {
+    if (!found) return p.done(std::unexpected(found.error()));
+    if (*found)
+      return p.done(fail(ErrorCode::kConflict, fmt::format("tag '{}' exists already: version {}", (*found)->tag,
+                                                           (*found)->id.str())));
+    if (!*alive || phase_ == Phase::kLost) return p.done(std::unexpected(not_owner()));
+    p.tag_is_free = true;
+    lanes_[static_cast<size_t>(Lane::kApi)].push_front(std::move(p));
+    schedule_turn();
+  };
+  host_.store.read_version(workspace_, deployment, std::move(tag), std::move(answered));
 }
 
 // ---- Background ----------------------------------------------------------------------------------------

@@ -97,6 +97,7 @@ class WorkspaceLoop {
     Request request;
     ReplyFn done;
     Duration submitted;
+    bool tag_is_free = false;  // the store was asked
   };
   struct Set {  // a bulk set under way
     ProviderSet work;
@@ -133,6 +134,8 @@ class WorkspaceLoop {
   void execute_one(Pending pending);
   void hold_reply(Reply reply, ReplyFn done, bool read_only);
   void look_up_ended_job(JobId job, Error original, ReplyFn done);
+  bool may_be_a_retired_tag(const Pending& p) const;
+  void look_up_tag(Pending p);
   void release_settled();
   void schedule_timer();
 

@@ -191,6 +191,8 @@ void describe(V& v, E& e, const OutboxItem*) {
   v.col("created_at", e.created_at);
   v.col("next_attempt_at", e.next_attempt_at);
   v.col("ended_at", e.ended_at);
+  v.col("in_doubt", e.in_doubt);
+  v.col("asking", e.asking);
 }
 
 template <class V, class E>

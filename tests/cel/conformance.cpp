@@ -119,8 +119,7 @@ struct Outcome {
 };
 
 // A case's variables and functions; the values by slot.
-std::string declare_all(Env& env, const json::object& test, ValueReader& reader,
-                        std::vector<Value>& slots) {
+std::string declare_all(Env& env, const json::object& test, ValueReader& reader, std::vector<Value>& slots) {
   auto declare = [&](std::string_view name, std::string_view type) {
     if (env.find_variable(name) >= 0) return std::string();
     auto slot = env.declare(name, type);
@@ -138,9 +137,8 @@ std::string declare_all(Env& env, const json::object& test, ValueReader& reader,
         for (const json::value& p : o.at("params").as_array())
           signature += (signature.empty() ? "" : ", ") + std::string(view(p));
         signature += " -> " + std::string(view(o.at("result")));
-        auto status = env.declare_function(view(d.at("function")),
-                                           o.at("member").as_bool() ? Style::kMember : Style::kGlobal,
-                                           signature);
+        auto status = env.declare_function(
+            view(d.at("function")), o.at("member").as_bool() ? Style::kMember : Style::kGlobal, signature);
         if (!status) return status.error().message;
       }
     }
@@ -171,8 +169,8 @@ Outcome run_case(const json::object& test, bool fold) {
   if (auto e = declare_all(env, test, reader, slots); !e.empty()) return {false, false, e};
   const json::object& expect = test.at("expect").as_object();
   bool wants_error = expect.contains("error");
-  CompileOptions options{.check = !flag(test, "disableCheck"), .macros = !flag(test, "disableMacros"),
-                         .fold = fold};
+  CompileOptions options{
+      .check = !flag(test, "disableCheck"), .macros = !flag(test, "disableMacros"), .fold = fold};
   auto program = compile(env, view(test.at("expr")), options);
   if (!program) return {wants_error, false, "does not compile: " + program.error().message};
   if (auto* type = expect.if_contains("type"); type != nullptr && program->type() != view(*type))
@@ -217,8 +215,7 @@ int main(int argc, char** argv) {
       }
     }
   }
-  if (by_escape != 0)
-    fmt::print("{} of them after resolving escapes left in the expected text\n", by_escape);
+  if (by_escape != 0) fmt::print("{} of them after resolving escapes left in the expected text\n", by_escape);
   fmt::print("{} passed, {} failed\n", passed, failed);
   return failed == 0 ? 0 : 1;
 }

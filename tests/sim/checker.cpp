@@ -116,7 +116,7 @@ void Checker::agent_started(WorkspaceId w, JobId job, const TargetKey& target, T
     if (o.created_seq == mine.created_seq) continue;  // one attempt, several agents
     // What a person gave up, or what ran out of time, is over for the product, whatever its agent does.
     if (was_given_up(o) || was_given_up(mine)) continue;
-    violate(3, fmt::format("jobs {} ({}) and {} ({}) run on one target at once", other.str(), to_string(o.status),
+    violate(3, fmt::format("jobs {} ({}: {}) and {} ({}) run on one target at once", other.str(), to_string(o.status), o.message,
                            job.str(), to_string(mine.status)));
   }
   running_.insert({w, job});

@@ -70,6 +70,13 @@ void SimStorePort::read_job(WorkspaceId w, JobId job, Callback<Result<std::optio
                                    no_answer<std::optional<Job>>(), std::move(done));
 }
 
+void SimStorePort::read_version(WorkspaceId w, DeploymentId d, std::string tag,
+                                Callback<Result<std::optional<Version>>> done) {
+  call<Result<std::optional<Version>>>(
+      [&s = store_, w, d, tag = std::move(tag)] { return ctrlplane::read_version(s, w, d, tag); },
+      no_answer<std::optional<Version>>(), std::move(done));
+}
+
 void SimStorePort::beat(store::Replica r, Callback<Status> done) {
   call<Status>([&s = store_, r] { return s.beat(r); }, no_answer<void>(), std::move(done));
 }

@@ -31,6 +31,8 @@ class SimStorePort final : public StorePort {
   void load(WorkspaceId w, store::Token token, Callback<Result<Loaded>> done) override;
   void commit(store::Commit c, Callback<store::CommitOutcome> done) override;
   void read_job(WorkspaceId w, JobId job, Callback<Result<std::optional<Job>>> done) override;
+  void read_version(WorkspaceId w, DeploymentId d, std::string tag,
+                    Callback<Result<std::optional<Version>>> done) override;
   void beat(store::Replica r, Callback<Status> done) override;
   void ownerships(Callback<Result<Ownerships>> done) override;
 

@@ -16,22 +16,22 @@ TypeRef Checker::call(const Expr& e) {
     bool maybe_name = target.kind == ExprKind::kIdent || target.kind == ExprKind::kSelect;
     if (maybe_name && qualified_name(target, &name, &leading_dot))
       f = env_.find_function(name + "." + std::string(e.name), Style::kGlobal);
-    if (f != nullptr) first = 1;
-    else f = env_.find_function(e.name, Style::kMember);
+    if (f != nullptr)
+      first = 1;
+    else
+      f = env_.find_function(e.name, Style::kMember);
   } else {
     f = env_.find_function(e.name, Style::kGlobal);
   }
   std::vector<TypeRef> args;
   args.reserve(e.args.size());
   // The receiver of an unknown function may itself be unknown; one complaint is enough.
-  if (f == nullptr && member && e.args[0]->kind == ExprKind::kIdent &&
-      find_local(e.args[0]->name) < 0 && env_.find_variable(e.args[0]->name) < 0 &&
-      env_.container().empty() && strict_) {
+  if (f == nullptr && member && e.args[0]->kind == ExprKind::kIdent && find_local(e.args[0]->name) < 0 &&
+      env_.find_variable(e.args[0]->name) < 0 && env_.container().empty() && strict_) {
     std::string qualified = fmt::format("{}.{}", e.args[0]->name, e.name);
     auto names = env_.function_names(Style::kGlobal);
     if (!nearest(qualified, names).empty())
-      return complain(e, fmt::format("unknown function '{}'{}", qualified,
-                                     suggestion(qualified, names)));
+      return complain(e, fmt::format("unknown function '{}'{}", qualified, suggestion(qualified, names)));
   }
   if (f == nullptr) return unknown_function(e);
   for (size_t i = first; i < e.args.size(); ++i) args.push_back(visit(*e.args[i]));
@@ -39,8 +39,7 @@ TypeRef Checker::call(const Expr& e) {
   return resolve_overload(e, *f, args);
 }
 
-TypeRef Checker::resolve_overload(const Expr& e, const FunctionEntry& f,
-                                  std::span<const TypeRef> args) {
+TypeRef Checker::resolve_overload(const Expr& e, const FunctionEntry& f, std::span<const TypeRef> args) {
   TypeRef result = nullptr;
   Unifier::Renaming renaming;
   std::vector<TypeRef> params;
@@ -51,13 +50,14 @@ TypeRef Checker::resolve_overload(const Expr& e, const FunctionEntry& f,
     params.clear();
     for (size_t i = 0; i < args.size(); ++i) {
       TypeRef wanted = overload.params[std::min(i, n - 1)];
-      params.push_back(overload.variadic && i + 1 >= n ? wanted
-                                                       : unifier_.instantiate(wanted, renaming));
+      params.push_back(overload.variadic && i + 1 >= n ? wanted : unifier_.instantiate(wanted, renaming));
     }
     if (!unifier_.assignable(args, params)) continue;
     TypeRef r = unifier_.resolve(unifier_.instantiate(overload.result, renaming), false);
-    if (result == nullptr) result = r;
-    else if (!same_type(result, r)) result = dyn();
+    if (result == nullptr)
+      result = r;
+    else if (!same_type(result, r))
+      result = dyn();
   }
   if (result != nullptr) return result;
   call_error(e, f, args);
@@ -71,8 +71,10 @@ void Checker::call_error(const Expr& e, const FunctionEntry& f, std::span<const 
   auto render = [&](std::span<const TypeRef> types, bool signature) {
     std::string out;
     for (size_t i = 0; i < types.size(); ++i) {
-      if (i == (member ? 1u : 0u)) out += (member ? "." : "") + f.name + "(";
-      else if (i > (member ? 1u : 0u)) out += ", ";
+      if (i == (member ? 1u : 0u))
+        out += (member ? "." : "") + f.name + "(";
+      else if (i > (member ? 1u : 0u))
+        out += ", ";
       out += signature ? to_string(types[i]) : text(types[i]);
     }
     if (types.size() <= (member ? 1u : 0u)) out += (member ? "." : "") + f.name + "(";
@@ -97,9 +99,9 @@ TypeRef Checker::unknown_function(const Expr& e) {
     auto names = env_.function_names(style);
     for (std::string_view macro : {"has"})
       if (!member) names.push_back(macro);
-    for (std::string_view macro : {"all", "exists", "exists_one", "existsOne", "map", "filter",
-                                   "transformList", "transformMap", "transformMapEntry", "optMap",
-                                   "optFlatMap", "sortBy"})
+    for (std::string_view macro :
+         {"all", "exists", "exists_one", "existsOne", "map", "filter", "transformList", "transformMap",
+          "transformMapEntry", "optMap", "optFlatMap", "sortBy"})
       if (member) names.push_back(macro);
     hint = suggestion(e.name, names);
     if (nearest(e.name, names) == e.name)

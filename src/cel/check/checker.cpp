@@ -44,13 +44,10 @@ const TypeName* find_type_name(std::string_view name) {
 
 }  // namespace
 
-Checked check(const Env& env, const Ast& ast, bool strict) {
-  return Checker(env, ast, strict).run();
-}
+Checked check(const Env& env, const Ast& ast, bool strict) { return Checker(env, ast, strict).run(); }
 
 Checker::Checker(const Env& env, const Ast& ast, bool strict)
-    : env_(env), ast_(ast), strict_(strict), out_{std::make_unique<TypePool>()},
-      unifier_(*out_.pool) {
+    : env_(env), ast_(ast), strict_(strict), out_{std::make_unique<TypePool>()}, unifier_(*out_.pool) {
   out_.resolutions.resize(ast.node_count);
   out_.types.resize(ast.node_count, dyn());
 }
@@ -118,8 +115,7 @@ TypeRef Checker::literal(const Value& v) {
 }
 
 // Looks for a variable or a type's name inside the container and then outwards.
-bool Checker::resolve_name(const Expr& e, const std::string& name, bool leading_dot,
-                           TypeRef* type) {
+bool Checker::resolve_name(const Expr& e, const std::string& name, bool leading_dot, TypeRef* type) {
   std::string prefix(leading_dot ? std::string_view() : env_.container());
   for (;;) {
     std::string full = prefix.empty() ? name : prefix + "." + name;
@@ -193,14 +189,13 @@ TypeRef Checker::select(const Expr& e) {
   // Only worth the string when some name has dots at all.
   const Expr* root = &e;
   while (root->kind == ExprKind::kSelect) root = root->args[0];
-  bool dotted = env_.has_dotted_names() || !env_.container().empty() || root->name == "google" ||
-                root->name == "net";
+  bool dotted =
+      env_.has_dotted_names() || !env_.container().empty() || root->name == "google" || root->name == "net";
   if (dotted && root->kind == ExprKind::kIdent) {
     std::string name;
     bool leading_dot = false;
     TypeRef type = nullptr;
-    if (qualified_name(e, &name, &leading_dot) && resolve_name(e, name, leading_dot, &type))
-      return type;
+    if (qualified_name(e, &name, &leading_dot) && resolve_name(e, name, leading_dot, &type)) return type;
   }
   TypeRef operand = known(visit(*e.args[0]));
   if (operand->is(TypeKind::kOptional)) {
@@ -267,8 +262,8 @@ TypeRef Checker::element_type(const Expr& e, TypeRef operand, TypeRef key) {
     if (!strict_) return dyn();
     std::vector<std::string_view> names;
     for (const StructField& f : operand->fields->fields) names.push_back(f.name);
-    return complain(k, fmt::format("unknown field '{}' of {}{}", k.value.as_text(),
-                                   operand->fields->name, suggestion(k.value.as_text(), names)));
+    return complain(k, fmt::format("unknown field '{}' of {}{}", k.value.as_text(), operand->fields->name,
+                                   suggestion(k.value.as_text(), names)));
   }
   return complain(e, fmt::format("{} cannot be indexed", text(operand)));
 }
@@ -301,8 +296,7 @@ TypeRef Checker::map(const Expr& e) {
     key = unifier_.join(key, key_type);
     value = unifier_.join(value, entry_type(*e.args[2 * i + 1], e.entry_optional[i]));
   }
-  return out_.pool->map(key == nullptr ? unifier_.fresh() : key,
-                        value == nullptr ? unifier_.fresh() : value);
+  return out_.pool->map(key == nullptr ? unifier_.fresh() : key, value == nullptr ? unifier_.fresh() : value);
 }
 
 }  // namespace ctrlplane::cel

@@ -22,7 +22,7 @@ struct Resolution {
     kLocal,     // a macro's variable, `index` in the frame's locals
     kConstant,  // a type's name: `text`
     kFunction,
-    kUnknown,   // fails when evaluated (lenient only)
+    kUnknown,  // fails when evaluated (lenient only)
   };
   Kind kind = Kind::kNone;
   bool namespaced = false;  // of a call: args[0] is part of the function's name, not a receiver

@@ -44,6 +44,7 @@ class Checker {
   TypeRef unary(const Expr& e);
   TypeRef binary(const Expr& e);
   TypeRef arithmetic(Op op, TypeRef a, TypeRef b);
+  bool may_equal(TypeRef a, TypeRef b);
   bool comparable(Op op, TypeRef a, TypeRef b);
   bool membership(TypeRef item, TypeRef container);
   TypeRef logic(const Expr& e);

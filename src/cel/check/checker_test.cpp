@@ -45,8 +45,9 @@ TEST(Checker, finds_types) {
 }
 
 TEST(Checker, refuses_what_cannot_work) {
-  EXPECT_EQ(type_of("1 + 'a'"), "invalid 1:3: + does not apply to int and string; "
-                                "convert one with int(…), double(…) or string(…)");
+  EXPECT_EQ(type_of("1 + 'a'"),
+            "invalid 1:3: + does not apply to int and string; "
+            "convert one with int(…), double(…) or string(…)");
   EXPECT_EQ(type_of("1.5 % 2.0"), "invalid 1:5: % does not apply to double and double");
   EXPECT_EQ(type_of("!1"), "invalid 1:1: ! does not apply to int");
   EXPECT_EQ(type_of("-'a'"), "invalid 1:1: - does not apply to string");
@@ -56,25 +57,29 @@ TEST(Checker, refuses_what_cannot_work) {
   EXPECT_EQ(type_of("m[1]"), "invalid 1:2: the keys of this map are string, not int");
   EXPECT_EQ(type_of("1.x"), "invalid 1:3: int has no fields, so no 'x'");
   EXPECT_EQ(type_of("resource.metadata.region.x"), "invalid 1:26: string has no fields, so no 'x'");
-  EXPECT_EQ(type_of("'a'.size(1)"), "invalid 1:5: no string.size(int); there is string.size() or "
-                                    "bytes.size() or list(A).size()");
+  EXPECT_EQ(type_of("'a'.size(1)"),
+            "invalid 1:5: no string.size(int); there is string.size() or "
+            "bytes.size() or list(A).size()");
   EXPECT_EQ(type_of("{1.5: 2}"), "invalid 1:2: double cannot be a map key; use string, int, uint or bool");
   EXPECT_EQ(type_of("1.all(x, true)"), "invalid 1:3: all() runs over a list or a map, not int");
   EXPECT_EQ(type_of("l.all(x, x)"), "invalid 1:10: the condition of all() is int, not bool");
   EXPECT_EQ(type_of("'a' in 'abc'"), "invalid 1:5: in does not apply to string and string");
   EXPECT_EQ(type_of("1 == [1]"), "invalid 1:3: == does not apply to int and list(int)");
   EXPECT_EQ(type_of("[?1]"), "invalid 1:3: an entry with '?' wants an optional, not int");
-  EXPECT_EQ(type_of("size(m, 1)"), "invalid 1:1: no size(map(string, int), int); there is size(string) or "
-                                   "size(bytes) or size(list(A))");
+  EXPECT_EQ(type_of("size(m, 1)"),
+            "invalid 1:1: no size(map(string, int), int); there is size(string) or "
+            "size(bytes) or size(list(A))");
 }
 
 TEST(Checker, suggests_names) {
   EXPECT_EQ(type_of("matsh.abs(1)"), "invalid 1:7: unknown function 'matsh.abs'; did you mean 'math.abs'?");
   EXPECT_EQ(type_of("sizes(l)"), "invalid 1:1: unknown function 'sizes'; did you mean 'size'?");
-  EXPECT_EQ(type_of("contains('a', 'b')"), "invalid 1:1: unknown function 'contains'; call it as x.contains(…)");
+  EXPECT_EQ(type_of("contains('a', 'b')"),
+            "invalid 1:1: unknown function 'contains'; call it as x.contains(…)");
   EXPECT_EQ(type_of("l.exist(x, true)"), "invalid 1:3: unknown function 'exist'; did you mean 'exists'?");
-  EXPECT_EQ(type_of("l.exists(true)"), "invalid 1:3: unknown function 'exists'; exists() takes a variable "
-                                       "and an expression: list.exists(x, …)");
+  EXPECT_EQ(type_of("l.exists(true)"),
+            "invalid 1:3: unknown function 'exists'; exists() takes a variable "
+            "and an expression: list.exists(x, …)");
   EXPECT_EQ(type_of("True"), "invalid 1:1: unknown name 'True'; write true");
   EXPECT_EQ(type_of("zzz"), "invalid 1:1: unknown name 'zzz'; known are resource, d, l, m, o");
 }
@@ -82,6 +87,7 @@ TEST(Checker, suggests_names) {
 TEST(Checker, comparisons_people_mean_are_allowed) {
   EXPECT_EQ(type_of("1 == 1.0"), "bool");
   EXPECT_EQ(type_of("1 < 2u"), "bool");
+  EXPECT_EQ(type_of("[1.0] == [1] && {'a': 1u} == {'a': 1} && [null] == [1]"), "bool");
   EXPECT_EQ(type_of("resource.name == null"), "bool");
   EXPECT_EQ(type_of("resource.createdAt > '2024-01-01T00:00:00Z'"), "bool");
   EXPECT_EQ(type_of("d == 'x' && d > 1"), "bool");
@@ -90,6 +96,12 @@ TEST(Checker, comparisons_people_mean_are_allowed) {
 TEST(Checker, macro_variables_shadow_and_end_with_their_macro) {
   EXPECT_EQ(type_of("l.map(resource, resource + 1)"), "list(int)");
   EXPECT_EQ(type_of("l.map(x, x) == [x]"), "invalid 1:17: unknown name 'x'; known are resource, d, l, m, o");
+}
+
+TEST(Checker, a_type_does_not_contain_itself) {
+  EXPECT_EQ(type_of("cel.bind(x, [], x == [x])"),
+            "invalid 1:19: == does not apply to list(dyn) and list(list(dyn))");
+  EXPECT_EQ(type_of("cel.bind(x, [], [x, x + [x]])"), "list(list(dyn))");
 }
 
 TEST(Checker, lenient_leaves_everything_to_run_time) {

@@ -42,8 +42,7 @@ Result<uint32_t> Env::declare(std::string_view name, std::string_view type) {
   return static_cast<uint32_t>(state_->variables.size() - 1);
 }
 
-Status Env::declare_function(std::string_view name, Style style, std::string_view signature,
-                             Function call) {
+Status Env::declare_function(std::string_view name, Style style, std::string_view signature, Function call) {
   return state_->functions.add(name, style, call, signature);
 }
 

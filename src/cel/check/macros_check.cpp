@@ -42,7 +42,8 @@ TypeRef Checker::bind_macro(const Expr& e) {
 TypeRef Checker::optional_macro(const Expr& e) {
   TypeRef target = known(visit(*e.args[0]));
   TypeRef inner = dyn();
-  if (target->is(TypeKind::kOptional)) inner = target->params[0];
+  if (target->is(TypeKind::kOptional))
+    inner = target->params[0];
   else if (!open(target))
     complain(e, fmt::format("{}() is for optionals, not {}", e.name, text(target)));
   resolution(e).index = static_cast<int32_t>(push_local(e.var, inner));

@@ -157,8 +157,7 @@ std::string_view TypePool::store(std::string_view name) {
   return names_.back();
 }
 
-Result<TypeRef> parse_type(std::string_view text, TypePool& pool,
-                           const std::deque<StructType>& structs) {
+Result<TypeRef> parse_type(std::string_view text, TypePool& pool, const std::deque<StructType>& structs) {
   return TypeParser(text, pool, structs).parse_whole();
 }
 

@@ -16,8 +16,24 @@
 namespace ctrlplane::cel {
 
 enum class TypeKind : uint8_t {
-  kDyn, kError, kNull, kBool, kInt, kUint, kDouble, kString, kBytes, kTimestamp, kDuration,
-  kList, kMap, kOptional, kType, kStruct, kAbstract, kParam,
+  kDyn,
+  kError,
+  kNull,
+  kBool,
+  kInt,
+  kUint,
+  kDouble,
+  kString,
+  kBytes,
+  kTimestamp,
+  kDuration,
+  kList,
+  kMap,
+  kOptional,
+  kType,
+  kStruct,
+  kAbstract,
+  kParam,
 };
 
 struct Type;
@@ -81,8 +97,7 @@ class TypePool {
 
 // "list(map(string, int))"; a lone capital letter is a parameter, and an unknown name with
 // parentheses an abstract type. Names of structs are looked up in `structs`.
-Result<TypeRef> parse_type(std::string_view text, TypePool& pool,
-                           const std::deque<StructType>& structs = {});
+Result<TypeRef> parse_type(std::string_view text, TypePool& pool, const std::deque<StructType>& structs = {});
 std::string to_string(TypeRef type);
 
 }  // namespace ctrlplane::cel

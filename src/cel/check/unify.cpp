@@ -6,9 +6,8 @@ namespace ctrlplane::cel {
 namespace {
 
 bool accepts_null(TypeRef t) {
-  return t->is_dyn() || t->is(TypeKind::kNull) || t->is(TypeKind::kTimestamp) ||
-         t->is(TypeKind::kDuration) || t->is(TypeKind::kStruct) || t->is(TypeKind::kAbstract) ||
-         t->is(TypeKind::kOptional);
+  return t->is_dyn() || t->is(TypeKind::kNull) || t->is(TypeKind::kTimestamp) || t->is(TypeKind::kDuration) ||
+         t->is(TypeKind::kStruct) || t->is(TypeKind::kAbstract) || t->is(TypeKind::kOptional);
 }
 
 // Whether `a` says no more than `b` does.
@@ -29,8 +28,8 @@ TypeRef more_general(TypeRef a, TypeRef b) { return at_least_as_general(a, b) ? 
 
 bool same_type(TypeRef a, TypeRef b) {
   if (a == b) return true;
-  if (a->kind != b->kind || a->name != b->name || a->param_id != b->param_id ||
-      a->fields != b->fields || a->params.size() != b->params.size())
+  if (a->kind != b->kind || a->name != b->name || a->param_id != b->param_id || a->fields != b->fields ||
+      a->params.size() != b->params.size())
     return false;
   for (size_t i = 0; i < a->params.size(); ++i)
     if (!same_type(a->params[i], b->params[i])) return false;
@@ -68,8 +67,7 @@ void Unifier::undo(size_t mark) {
 }
 
 TypeRef Unifier::shallow(TypeRef type) const {
-  while (type->is(TypeKind::kParam) && bound_[type->param_id] != nullptr)
-    type = bound_[type->param_id];
+  while (type->is(TypeKind::kParam) && bound_[type->param_id] != nullptr) type = bound_[type->param_id];
   return type;
 }
 
@@ -80,8 +78,7 @@ bool Unifier::occurs(TypeRef param, TypeRef in) const {
     TypeRef bound = bound_[in->param_id];
     return bound != nullptr && occurs(param, bound);
   }
-  return std::any_of(in->params.begin(), in->params.end(),
-                     [&](TypeRef p) { return occurs(param, p); });
+  return std::any_of(in->params.begin(), in->params.end(), [&](TypeRef p) { return occurs(param, p); });
 }
 
 bool Unifier::fits_parameter(TypeRef type, TypeRef param, bool& already_bound) {

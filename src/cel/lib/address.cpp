@@ -23,7 +23,9 @@ int take_group(std::string_view& s) {
   size_t n = 0;
   for (; n < s.size() && n < 4; ++n) {
     char c = s[n];
-    int d = c >= '0' && c <= '9' ? c - '0' : (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10 : -1;
+    int d = c >= '0' && c <= '9'                     ? c - '0'
+            : (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10
+                                                     : -1;
     if (d < 0) break;
     v = v * 16 + d;
   }
@@ -73,7 +75,8 @@ std::optional<Address> parse_v6(std::string_view s) {
   }
   if (gap ? n > 7 : n != 8) return std::nullopt;
   if (gap) {
-    std::copy_backward(groups.begin() + static_cast<long>(*gap), groups.begin() + static_cast<long>(n), groups.end());
+    std::copy_backward(groups.begin() + static_cast<long>(*gap), groups.begin() + static_cast<long>(n),
+                       groups.end());
     std::fill_n(groups.begin() + static_cast<long>(*gap), 8 - n, 0);
   }
   Address a;
@@ -106,15 +109,9 @@ std::optional<Network> parse_network(std::string_view s) {
   return Network{*address, prefix};
 }
 
-bool Address::is_unspecified() const {
-  return v4 ? all_zero(*this, 12, 16) : all_zero(*this, 0, 16);
-}
-bool Address::is_loopback() const {
-  return v4 ? bytes[12] == 127 : all_zero(*this, 0, 15) && bytes[15] == 1;
-}
-bool Address::is_multicast() const {
-  return v4 ? (bytes[12] & 0xf0) == 0xe0 : bytes[0] == 0xff;
-}
+bool Address::is_unspecified() const { return v4 ? all_zero(*this, 12, 16) : all_zero(*this, 0, 16); }
+bool Address::is_loopback() const { return v4 ? bytes[12] == 127 : all_zero(*this, 0, 15) && bytes[15] == 1; }
+bool Address::is_multicast() const { return v4 ? (bytes[12] & 0xf0) == 0xe0 : bytes[0] == 0xff; }
 bool Address::is_link_local_multicast() const {
   if (v4) return bytes[12] == 224 && bytes[13] == 0 && bytes[14] == 0;
   return bytes[0] == 0xff && (bytes[1] & 0x0f) == 2;
@@ -125,8 +122,7 @@ bool Address::is_link_local_unicast() const {
 }
 bool Address::is_global_unicast() const {
   bool broadcast = v4 && std::all_of(bytes.begin() + 12, bytes.end(), [](uint8_t b) { return b == 255; });
-  return !broadcast && !is_unspecified() && !is_loopback() && !is_multicast() &&
-         !is_link_local_unicast();
+  return !broadcast && !is_unspecified() && !is_loopback() && !is_multicast() && !is_link_local_unicast();
 }
 
 std::string Address::text() const {
@@ -168,9 +164,7 @@ bool Network::contains(const Address& a) const {
   return Network{a, prefix}.masked().address == masked().address;
 }
 
-bool Network::contains(const Network& n) const {
-  return n.prefix >= prefix && contains(n.address);
-}
+bool Network::contains(const Network& n) const { return n.prefix >= prefix && contains(n.address); }
 
 std::string Network::text() const { return fmt::format("{}/{}", address.text(), prefix); }
 

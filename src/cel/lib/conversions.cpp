@@ -37,8 +37,7 @@ Value to_int(Context& ctx, std::span<const Value> args) {
   const Value& v = args[0];
   switch (v.kind()) {
     case Kind::kInt: return v;
-    case Kind::kUint:
-      return v.as_uint() > INT64_MAX ? range_error(ctx, "int") : Value::integer(v.as_int());
+    case Kind::kUint: return v.as_uint() > INT64_MAX ? range_error(ctx, "int") : Value::integer(v.as_int());
     case Kind::kDouble: {
       double d = v.as_double();
       // The end points themselves are refused: a double cannot tell them from their neighbours.
@@ -60,8 +59,7 @@ Value to_uint(Context& ctx, std::span<const Value> args) {
   const Value& v = args[0];
   switch (v.kind()) {
     case Kind::kUint: return v;
-    case Kind::kInt:
-      return v.as_int() < 0 ? range_error(ctx, "uint") : Value::unsigned_integer(v.as_uint());
+    case Kind::kInt: return v.as_int() < 0 ? range_error(ctx, "uint") : Value::unsigned_integer(v.as_uint());
     case Kind::kDouble: {
       double d = v.as_double();
       if (!(d >= 0 && d < kTwo64)) return range_error(ctx, "uint");
@@ -154,19 +152,26 @@ Value to_duration(Context& ctx, std::span<const Value> args) {
 }
 
 constexpr FunctionRow kRows[] = {
-    {"int", Style::kGlobal, to_int,
+    {"int",
+     Style::kGlobal,
+     to_int,
      {"int -> int", "uint -> int", "double -> int", "string -> int", "timestamp -> int"}},
-    {"uint", Style::kGlobal, to_uint,
-     {"uint -> uint", "int -> uint", "double -> uint", "string -> uint"}},
-    {"double", Style::kGlobal, to_double,
+    {"uint", Style::kGlobal, to_uint, {"uint -> uint", "int -> uint", "double -> uint", "string -> uint"}},
+    {"double",
+     Style::kGlobal,
+     to_double,
      {"double -> double", "int -> double", "uint -> double", "string -> double"}},
     {"bool", Style::kGlobal, to_bool, {"bool -> bool", "string -> bool"}},
-    {"string", Style::kGlobal, to_string_value,
+    {"string",
+     Style::kGlobal,
+     to_string_value,
      {"string -> string", "bool -> string", "int -> string", "uint -> string", "double -> string",
       "bytes -> string", "timestamp -> string", "duration -> string"}},
     {"string", Style::kGlobal, to_string_value, {"net.IP -> string", "net.CIDR -> string"}},
     {"bytes", Style::kGlobal, to_bytes, {"bytes -> bytes", "string -> bytes"}},
-    {"timestamp", Style::kGlobal, to_timestamp,
+    {"timestamp",
+     Style::kGlobal,
+     to_timestamp,
      {"timestamp -> timestamp", "string -> timestamp", "int -> timestamp"}},
     {"duration", Style::kGlobal, to_duration, {"duration -> duration", "string -> duration"}},
 };

@@ -34,10 +34,8 @@ Value dyn(Context& ctx, std::span<const Value> args) {
 }
 
 constexpr FunctionRow kRows[] = {
-    {"size", Style::kGlobal, size,
-     {"string -> int", "bytes -> int", "list(A) -> int", "map(A, B) -> int"}},
-    {"size", Style::kMember, size,
-     {"string -> int", "bytes -> int", "list(A) -> int", "map(A, B) -> int"}},
+    {"size", Style::kGlobal, size, {"string -> int", "bytes -> int", "list(A) -> int", "map(A, B) -> int"}},
+    {"size", Style::kMember, size, {"string -> int", "bytes -> int", "list(A) -> int", "map(A, B) -> int"}},
     {"type", Style::kGlobal, type, {"A -> type(A)"}},
     {"dyn", Style::kGlobal, dyn, {"A -> dyn"}},
 };

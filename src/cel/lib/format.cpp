@@ -56,8 +56,10 @@ class Formatter {
     if (at >= format_.size()) return fail("the format ends inside a clause");
     char verb = format_[at++];
     if (std::string_view("sdfebxXo").find(verb) == std::string_view::npos) {
-      return fail(fmt::format("could not parse formatting clause: unrecognized formatting clause "
-                              "\"{}\"", verb));
+      return fail(
+          fmt::format("could not parse formatting clause: unrecognized formatting clause "
+                      "\"{}\"",
+                      verb));
     }
     if (next_arg_ >= list_size(list_)) return fail(fmt::format("index {} out of range", next_arg_));
     Value v = list_at(ctx_.arena, list_, next_arg_++);
@@ -87,8 +89,8 @@ class Formatter {
       out_ += double_text(v.as_double());
       return true;
     }
-    if (v.is(Kind::kString) && (v.as_text() == "NaN" || v.as_text() == "Infinity" ||
-                                v.as_text() == "-Infinity")) {
+    if (v.is(Kind::kString) &&
+        (v.as_text() == "NaN" || v.as_text() == "Infinity" || v.as_text() == "-Infinity")) {
       out_ += v.as_text();
       return true;
     }
@@ -96,32 +98,42 @@ class Formatter {
   }
 
   bool decimal(const Value& v) {
-    if (v.is(Kind::kInt)) out_ += fmt::format("{}", v.as_int());
-    else if (v.is(Kind::kUint)) out_ += fmt::format("{}", v.as_uint());
+    if (v.is(Kind::kInt))
+      out_ += fmt::format("{}", v.as_int());
+    else if (v.is(Kind::kUint))
+      out_ += fmt::format("{}", v.as_uint());
     else if (!special_double(v))
-      return fail(fmt::format("error during formatting: decimal clause can only be used on "
-                              "integers, was given {}", type_name(v)));
+      return fail(
+          fmt::format("error during formatting: decimal clause can only be used on "
+                      "integers, was given {}",
+                      type_name(v)));
     return true;
   }
 
   bool real(const Value& v, char verb, int precision) {
     if (special_double(v)) return true;
     double d = 0;
-    if (v.is(Kind::kDouble)) d = v.as_double();
-    else if (v.is(Kind::kInt)) d = static_cast<double>(v.as_int());
-    else if (v.is(Kind::kUint)) d = static_cast<double>(v.as_uint());
+    if (v.is(Kind::kDouble))
+      d = v.as_double();
+    else if (v.is(Kind::kInt))
+      d = static_cast<double>(v.as_int());
+    else if (v.is(Kind::kUint))
+      d = static_cast<double>(v.as_uint());
     else
-      return fail(fmt::format("error during formatting: {} clause can only be used on doubles, was "
-                              "given {}", verb == 'f' ? "fixed-point" : "scientific", type_name(v)));
+      return fail(
+          fmt::format("error during formatting: {} clause can only be used on doubles, was "
+                      "given {}",
+                      verb == 'f' ? "fixed-point" : "scientific", type_name(v)));
     out_ += verb == 'f' ? fmt::format("{:.{}f}", d, precision) : fmt::format("{:.{}e}", d, precision);
     return true;
   }
 
   void append_in_base(uint64_t u, unsigned base, bool upper) {
+    std::string_view alphabet = upper ? "0123456789ABCDEF" : "0123456789abcdef";
     char digits[64];
     size_t n = 0;
     do {
-      digits[n++] = (upper ? "0123456789ABCDEF" : "0123456789abcdef")[u % base];
+      digits[n++] = alphabet[u % base];
       u /= base;
     } while (u != 0);
     while (n > 0) out_ += digits[--n];
@@ -137,14 +149,20 @@ class Formatter {
     } else if (v.is(Kind::kBool) && base == 2) {
       out_ += v.as_bool() ? '1' : '0';
     } else if (base == 2) {
-      return fail(fmt::format("error during formatting: only integers and bools can be formatted "
-                              "as binary, was given {}", type_name(v)));
+      return fail(
+          fmt::format("error during formatting: only integers and bools can be formatted "
+                      "as binary, was given {}",
+                      type_name(v)));
     } else if (base == 8) {
-      return fail(fmt::format("error during formatting: octal clause can only be used on integers, "
-                              "was given {}", type_name(v)));
+      return fail(
+          fmt::format("error during formatting: octal clause can only be used on integers, "
+                      "was given {}",
+                      type_name(v)));
     } else {
-      return fail(fmt::format("error during formatting: only integers, byte buffers, and strings "
-                              "can be formatted as hex, was given {}", type_name(v)));
+      return fail(
+          fmt::format("error during formatting: only integers, byte buffers, and strings "
+                      "can be formatted as hex, was given {}",
+                      type_name(v)));
     }
     return true;
   }
@@ -185,8 +203,7 @@ class Formatter {
       case Kind::kMap: return map_text(v, depth);
       case Kind::kOpaque: out_ += v.as_opaque().text(); return true;
       default:
-        return fail(fmt::format("error during formatting: string clause cannot be used on {}",
-                                type_name(v)));
+        return fail(fmt::format("error during formatting: string clause cannot be used on {}", type_name(v)));
     }
   }
 

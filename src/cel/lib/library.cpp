@@ -34,8 +34,7 @@ std::vector<std::string_view> split_types(std::string_view text) {
 
 Status Library::add(const FunctionRow& row) {
   for (std::string_view signature : row.signatures)
-    if (auto s = signature.empty() ? Status{} : add(row.name, row.style, row.call, signature); !s)
-      return s;
+    if (auto s = signature.empty() ? Status{} : add(row.name, row.style, row.call, signature); !s) return s;
   return {};
 }
 
@@ -75,10 +74,9 @@ std::vector<std::string_view> Library::names(Style style) const {
 const Library& standard_library() {
   static const Library kLibrary = [] {
     Library library;
-    for (auto family :
-         {core_functions(), conversion_functions(), string_functions(), format_functions(),
-          math_functions(), list_functions(), set_functions(), encoder_functions(),
-          time_functions(), regex_functions(), optional_functions(), network_functions()}) {
+    for (auto family : {core_functions(), conversion_functions(), string_functions(), format_functions(),
+                        math_functions(), list_functions(), set_functions(), encoder_functions(),
+                        time_functions(), regex_functions(), optional_functions(), network_functions()}) {
       for (const FunctionRow& row : family) CHECK(library.add(row).has_value(), row.name);
     }
     return library;

@@ -58,8 +58,7 @@ class Library {
     using is_transparent = void;
     size_t operator()(std::string_view s) const { return hash_text(s); }
   };
-  using Index =
-      boost::unordered_flat_map<std::string, std::unique_ptr<FunctionEntry>, Hash, std::equal_to<>>;
+  using Index = boost::unordered_flat_map<std::string, std::unique_ptr<FunctionEntry>, Hash, std::equal_to<>>;
 
   TypePool types_;
   std::array<Index, 2> entries_;

@@ -27,8 +27,8 @@ Value slice(Context& ctx, std::span<const Value> args) {
   int64_t start = args[1].as_int(), end = args[2].as_int();
   int64_t n = static_cast<int64_t>(list_size(args[0]));
   if (start < 0 || end < 0 || start > end || end > n) {
-    return ctx.fault(Fault::kIndex, "cannot slice(" + std::to_string(start) + ", " +
-                                        std::to_string(end) + ") a list of " + std::to_string(n));
+    return ctx.fault(Fault::kIndex, "cannot slice(" + std::to_string(start) + ", " + std::to_string(end) +
+                                        ") a list of " + std::to_string(n));
   }
   size_t from = static_cast<size_t>(start), size = static_cast<size_t>(end - start);
   if (!args[0].is_foreign()) return Value::list(args[0].items().subspan(from, size));
@@ -40,8 +40,7 @@ Value slice(Context& ctx, std::span<const Value> args) {
 }
 
 // False when the steps ran out.
-bool flatten_into(Context& ctx, const Value& list, int64_t depth, int nesting,
-                  std::vector<Value>& out) {
+bool flatten_into(Context& ctx, const Value& list, int64_t depth, int nesting, std::vector<Value>& out) {
   if (nesting > 500) return false;
   for (size_t i = 0, n = list_size(list); i < n; ++i) {
     if (!ctx.charge(2)) return false;
@@ -69,7 +68,7 @@ Value flatten(Context& ctx, std::span<const Value> args) {
 std::weak_ordering total_order(const Value& a, const Value& b) {
   if (a.is(Kind::kDouble)) return std::weak_order(a.as_double(), b.as_double());
   auto o = order(a, b).value_or(std::partial_ordering::equivalent);
-  return o < 0 ? std::weak_ordering::less
+  return o < 0   ? std::weak_ordering::less
          : o > 0 ? std::weak_ordering::greater
                  : std::weak_ordering::equivalent;
 }
@@ -90,8 +89,7 @@ Value distinct(Context& ctx, std::span<const Value> args) {
     bool seen = false;
     if (is_hashable(v)) {
       size_t at = hash_key(v) & mask;
-      for (; slots[at] != 0 && !seen; at = (at + 1) & mask)
-        seen = deep_equal(ctx, out[slots[at] - 1], v);
+      for (; slots[at] != 0 && !seen; at = (at + 1) & mask) seen = deep_equal(ctx, out[slots[at] - 1], v);
       if (!seen) slots[at] = static_cast<uint32_t>(out.size() + 1);
     } else {
       for (size_t k = 0; k < others.size() && !seen; ++k) {
@@ -139,8 +137,10 @@ Value last(Context& ctx, std::span<const Value> args) {
 
 constexpr FunctionRow kRows[] = {
     {"slice", Style::kMember, slice, {"list(A), int, int -> list(A)"}},
-    {"flatten", Style::kMember, flatten, {"list(list(A)) -> list(A)", "list(dyn) -> list(dyn)",
-                                          "list(dyn), int -> list(dyn)"}},
+    {"flatten",
+     Style::kMember,
+     flatten,
+     {"list(list(A)) -> list(A)", "list(dyn) -> list(dyn)", "list(dyn), int -> list(dyn)"}},
     {"distinct", Style::kMember, distinct, {"list(A) -> list(A)"}},
     {"sort", Style::kMember, sort, {"list(A) -> list(A)"}},
     {"lists.range", Style::kGlobal, range, {"int -> list(int)"}},

@@ -78,9 +78,12 @@ template <Test kTest>
 Value test(Context& ctx, std::span<const Value> args) {
   if (!kinds_are(args, {Kind::kDouble})) return ctx.no_overload("math floating point test", args);
   double d = args[0].as_double();
-  if constexpr (kTest == Test::kNan) return Value::boolean(std::isnan(d));
-  else if constexpr (kTest == Test::kInf) return Value::boolean(std::isinf(d));
-  else return Value::boolean(std::isfinite(d));
+  if constexpr (kTest == Test::kNan)
+    return Value::boolean(std::isnan(d));
+  else if constexpr (kTest == Test::kInf)
+    return Value::boolean(std::isinf(d));
+  else
+    return Value::boolean(std::isfinite(d));
 }
 
 enum class Bit { kAnd, kOr, kXor };
@@ -104,8 +107,7 @@ Value bit_not(Context& ctx, std::span<const Value> args) {
 template <bool kLeft>
 Value shift(Context& ctx, std::span<const Value> args) {
   bool is_int = kinds_are(args, {Kind::kInt, Kind::kInt});
-  if (!is_int && !kinds_are(args, {Kind::kUint, Kind::kInt}))
-    return ctx.no_overload("math bit shift", args);
+  if (!is_int && !kinds_are(args, {Kind::kUint, Kind::kInt})) return ctx.no_overload("math bit shift", args);
   int64_t by = args[1].as_int();
   if (by < 0) return ctx.fault(Fault::kInvalidArgument, "negative offset of a bit shift");
   uint64_t bits = args[0].as_uint();
@@ -117,11 +119,11 @@ constexpr std::array<std::string_view, 8> kDoubleToDouble = {"double -> double"}
 constexpr std::array<std::string_view, 8> kDoubleToBool = {"double -> bool"};
 constexpr std::array<std::string_view, 8> kTwoInts = {"int, int -> int", "uint, uint -> uint"};
 constexpr std::array<std::string_view, 8> kShift = {"int, int -> int", "uint, int -> uint"};
-constexpr std::array<std::string_view, 8> kNumber = {"int -> int", "uint -> uint",
-                                                    "double -> double"};
+constexpr std::array<std::string_view, 8> kNumber = {"int -> int", "uint -> uint", "double -> double"};
 constexpr std::array<std::string_view, 8> kExtreme = {
-    "int -> int", "uint -> uint", "double -> double", "int, int... -> int",
-    "uint, uint... -> uint", "double, double... -> double", "list(A) -> dyn", "dyn, dyn... -> dyn"};
+    "int -> int",         "uint -> uint",          "double -> double",
+    "int, int... -> int", "uint, uint... -> uint", "double, double... -> double",
+    "list(A) -> dyn",     "dyn, dyn... -> dyn"};
 
 constexpr FunctionRow kRows[] = {
     {"math.greatest", Style::kGlobal, greatest, kExtreme},
@@ -130,8 +132,7 @@ constexpr FunctionRow kRows[] = {
     {"math.floor", Style::kGlobal, rounding<floor_of>, kDoubleToDouble},
     {"math.round", Style::kGlobal, rounding<round_of>, kDoubleToDouble},
     {"math.trunc", Style::kGlobal, rounding<trunc_of>, kDoubleToDouble},
-    {"math.sqrt", Style::kGlobal, square_root,
-     {"double -> double", "int -> double", "uint -> double"}},
+    {"math.sqrt", Style::kGlobal, square_root, {"double -> double", "int -> double", "uint -> double"}},
     {"math.abs", Style::kGlobal, absolute, kNumber},
     {"math.sign", Style::kGlobal, sign, kNumber},
     {"math.isNaN", Style::kGlobal, test<Test::kNan>, kDoubleToBool},

@@ -50,8 +50,7 @@ const Network* as_cidr(const Value& v) {
 }
 
 Value bad(Context& ctx, std::string_view what, std::string_view text) {
-  return ctx.fault(Fault::kInvalidArgument,
-                   fmt::format("not {}: {}", what, quote(text.substr(0, 80), '\'')));
+  return ctx.fault(Fault::kInvalidArgument, fmt::format("not {}: {}", what, quote(text.substr(0, 80), '\'')));
 }
 
 // ip(text), and cidr.ip().
@@ -83,8 +82,7 @@ Value is_cidr(Context& ctx, std::span<const Value> args) {
 Value is_canonical(Context& ctx, std::span<const Value> args) {
   if (!kinds_are(args, {Kind::kString})) return ctx.no_overload("ip.isCanonical", args);
   auto a = parse_address(args[0].as_text());
-  return a ? Value::boolean(a->text() == args[0].as_text())
-           : bad(ctx, "an IP address", args[0].as_text());
+  return a ? Value::boolean(a->text() == args[0].as_text()) : bad(ctx, "an IP address", args[0].as_text());
 }
 
 Value family(Context& ctx, std::span<const Value> args) {
@@ -118,14 +116,12 @@ Value contains_cidr(Context& ctx, std::span<const Value> args) {
 
 Value masked(Context& ctx, std::span<const Value> args) {
   const Network* network = args.size() == 1 ? as_cidr(args[0]) : nullptr;
-  return network == nullptr ? ctx.no_overload("masked", args)
-                            : make<CidrValue>(ctx, network->masked());
+  return network == nullptr ? ctx.no_overload("masked", args) : make<CidrValue>(ctx, network->masked());
 }
 
 Value prefix_length(Context& ctx, std::span<const Value> args) {
   const Network* network = args.size() == 1 ? as_cidr(args[0]) : nullptr;
-  return network == nullptr ? ctx.no_overload("prefixLength", args)
-                            : Value::integer(network->prefix);
+  return network == nullptr ? ctx.no_overload("prefixLength", args) : Value::integer(network->prefix);
 }
 
 constexpr std::array<std::string_view, 8> kTest = {"net.IP -> bool"};
@@ -143,7 +139,9 @@ constexpr FunctionRow kRows[] = {
     {"isLinkLocalMulticast", Style::kMember, test<&Address::is_link_local_multicast>, kTest},
     {"isLinkLocalUnicast", Style::kMember, test<&Address::is_link_local_unicast>, kTest},
     {"containsIP", Style::kMember, contains_ip, {"net.CIDR, net.IP -> bool", "net.CIDR, string -> bool"}},
-    {"containsCIDR", Style::kMember, contains_cidr,
+    {"containsCIDR",
+     Style::kMember,
+     contains_cidr,
      {"net.CIDR, net.CIDR -> bool", "net.CIDR, string -> bool"}},
     {"masked", Style::kMember, masked, {"net.CIDR -> net.CIDR"}},
     {"prefixLength", Style::kMember, prefix_length, {"net.CIDR -> int"}},

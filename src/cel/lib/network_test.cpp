@@ -9,9 +9,9 @@ TEST(Network, addresses) {
   EXPECT_EQ(eval_text("string(ip('1:0:0:2:0:0:0:3'))"), R"("1:0:0:2::3")");
   EXPECT_EQ(eval_text("string(ip('::'))"), R"("::")");
   EXPECT_EQ(eval_text("string(ip('1::'))"), R"("1::")");
-  for (std::string_view bad : {"192.168.0.1.0", "192.168.0", "01.2.3.4", "256.1.1.1", "2001:db8:::68",
-                               "fe80::1%en0", "::ffff:192.168.0.1", "1:2:3:4:5:6:7:8:9", "1:2", ":1", "1:",
-                               "", "1::2::3", "1:2:3:4:5:6:7:8::"}) {
+  for (std::string_view bad :
+       {"192.168.0.1.0", "192.168.0", "01.2.3.4", "256.1.1.1", "2001:db8:::68", "fe80::1%en0",
+        "::ffff:192.168.0.1", "1:2:3:4:5:6:7:8:9", "1:2", ":1", "1:", "", "1::2::3", "1:2:3:4:5:6:7:8::"}) {
     EXPECT_EQ(eval_text("ip('" + std::string(bad) + "')").substr(0, 22), "error invalid_argument") << bad;
     EXPECT_EQ(eval_text("isIP('" + std::string(bad) + "')"), "false") << bad;
   }
@@ -26,8 +26,9 @@ TEST(Network, addresses) {
             "[true, false, false, true, false, false]");
   EXPECT_EQ(eval_text("['224.0.0.1', '224.0.1.1', 'ff02::1'].map(a, ip(a).isLinkLocalMulticast())"),
             "[true, false, true]");
-  EXPECT_EQ(eval_text("['169.254.1.1', '192.168.0.1', 'fe80::1', 'fd80::1'].map(a, ip(a).isLinkLocalUnicast())"),
-            "[true, false, true, false]");
+  EXPECT_EQ(
+      eval_text("['169.254.1.1', '192.168.0.1', 'fe80::1', 'fd80::1'].map(a, ip(a).isLinkLocalUnicast())"),
+      "[true, false, true, false]");
   EXPECT_EQ(eval_text("['127.0.0.1', '::1', '1.2.3.4'].map(a, ip(a).isLoopback())"), "[true, true, false]");
   EXPECT_EQ(eval_text("ip('0.0.0.0').isUnspecified() && ip('::').isUnspecified()"), "true");
 }

@@ -46,8 +46,7 @@ Value has_value(Context& ctx, std::span<const Value> args) {
 
 Value value(Context& ctx, std::span<const Value> args) {
   if (!kinds_are(args, {Kind::kOptional})) return ctx.no_overload("value", args);
-  if (!args[0].has_value())
-    return ctx.fault(Fault::kInvalidArgument, "optional.none() has no value()");
+  if (!args[0].has_value()) return ctx.fault(Fault::kInvalidArgument, "optional.none() has no value()");
   return args[0].inner();
 }
 
@@ -84,8 +83,7 @@ constexpr FunctionRow kRows[] = {
     {"unwrapOpt", Style::kMember, unwrap, {"list(optional_type(A)) -> list(A)"}},
     {"hasValue", Style::kMember, has_value, {"optional_type(A) -> bool"}},
     {"value", Style::kMember, value, {"optional_type(A) -> A"}},
-    {"or", Style::kMember, or_else,
-     {"optional_type(A), optional_type(A) -> optional_type(A)"}},
+    {"or", Style::kMember, or_else, {"optional_type(A), optional_type(A) -> optional_type(A)"}},
     {"orValue", Style::kMember, or_value, {"optional_type(A), A -> A"}},
 };
 

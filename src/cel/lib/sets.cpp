@@ -20,9 +20,7 @@ bool holds_all(Context& ctx, const Value& list, const Value& items) {
   return true;
 }
 
-Value verdict(Context& ctx, bool yes) {
-  return ctx.exhausted() ? ctx.out_of_steps() : Value::boolean(yes);
-}
+Value verdict(Context& ctx, bool yes) { return ctx.exhausted() ? ctx.out_of_steps() : Value::boolean(yes); }
 
 bool two_lists(std::span<const Value> args) { return kinds_are(args, {Kind::kList, Kind::kList}); }
 

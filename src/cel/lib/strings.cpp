@@ -81,8 +81,7 @@ Value last_index_of(Context& ctx, std::span<const Value> args) {
 
 template <bool kLower>
 Value change_case(Context& ctx, std::span<const Value> args) {
-  if (!kinds_are(args, {Kind::kString}))
-    return ctx.no_overload(kLower ? "lowerAscii" : "upperAscii", args);
+  if (!kinds_are(args, {Kind::kString})) return ctx.no_overload(kLower ? "lowerAscii" : "upperAscii", args);
   std::string_view s = args[0].as_text();
   if (!ctx.charge_bytes(s.size())) return ctx.out_of_steps();
   char* p = ctx.arena.allocate_array<char>(s.size());
@@ -251,8 +250,7 @@ Value reverse(Context& ctx, std::span<const Value> args) {
 }
 
 constexpr std::array<std::string_view, 8> kTextTest = {"string, string -> bool"};
-constexpr std::array<std::string_view, 8> kSearch = {"string, string -> int",
-                                                    "string, string, int -> int"};
+constexpr std::array<std::string_view, 8> kSearch = {"string, string -> int", "string, string, int -> int"};
 constexpr std::array<std::string_view, 8> kTextToText = {"string -> string"};
 
 constexpr FunctionRow kRows[] = {
@@ -264,12 +262,15 @@ constexpr FunctionRow kRows[] = {
     {"lastIndexOf", Style::kMember, last_index_of, kSearch},
     {"lowerAscii", Style::kMember, change_case<true>, kTextToText},
     {"upperAscii", Style::kMember, change_case<false>, kTextToText},
-    {"replace", Style::kMember, replace,
+    {"replace",
+     Style::kMember,
+     replace,
      {"string, string, string -> string", "string, string, string, int -> string"}},
-    {"split", Style::kMember, split,
+    {"split",
+     Style::kMember,
+     split,
      {"string, string -> list(string)", "string, string, int -> list(string)"}},
-    {"substring", Style::kMember, substring,
-     {"string, int -> string", "string, int, int -> string"}},
+    {"substring", Style::kMember, substring, {"string, int -> string", "string, int, int -> string"}},
     {"trim", Style::kMember, trim, kTextToText},
     {"join", Style::kMember, join, {"list(string) -> string", "list(string), string -> string"}},
     {"strings.quote", Style::kGlobal, quote_text, kTextToText},

@@ -31,8 +31,7 @@ std::optional<int> fixed_offset(std::string_view s) {
     s.remove_prefix(1);
   }
   auto digit = [&](size_t i) { return s[i] >= '0' && s[i] <= '9'; };
-  if (s.size() != 5 || s[2] != ':' || !digit(0) || !digit(1) || !digit(3) || !digit(4))
-    return std::nullopt;
+  if (s.size() != 5 || s[2] != ':' || !digit(0) || !digit(1) || !digit(3) || !digit(4)) return std::nullopt;
   int hours = (s[0] - '0') * 10 + (s[1] - '0'), minutes = (s[3] - '0') * 10 + (s[4] - '0');
   if (hours > 23 || minutes > 59) return std::nullopt;
   return sign * (hours * 3600 + minutes * 60);
@@ -43,15 +42,21 @@ std::optional<int> zone_offset(std::string_view zone, int64_t seconds) {
   if (zone == "UTC" || zone == "Z") return 0;
   if (auto offset = fixed_offset(zone)) return offset;
   cctz::time_zone tz;
-  if (!looks_like_zone_name(zone) || !cctz::load_time_zone(std::string(zone), &tz))
-    return std::nullopt;
-  std::chrono::time_point<std::chrono::system_clock, cctz::seconds> at{cctz::seconds(seconds)};
-  return tz.lookup(at).offset;
+  if (!looks_like_zone_name(zone) || !cctz::load_time_zone(std::string(zone), &tz)) return std::nullopt;
+  return tz.lookup(cctz::time_point<cctz::seconds>(cctz::seconds(seconds))).offset;
 }
 
 enum class Part {
-  kFullYear, kMonth, kDayOfYear, kDayOfMonth, kDate, kDayOfWeek,
-  kHours, kMinutes, kSeconds, kMilliseconds,
+  kFullYear,
+  kMonth,
+  kDayOfYear,
+  kDayOfMonth,
+  kDate,
+  kDayOfWeek,
+  kHours,
+  kMinutes,
+  kSeconds,
+  kMilliseconds,
 };
 
 int64_t part_of_time(Part part, int64_t local_seconds, uint32_t nanos) {
@@ -107,7 +112,7 @@ Value part(Context& ctx, std::span<const Value> args) {
 
 constexpr std::array<std::string_view, 8> kOfTime = {"timestamp -> int", "timestamp, string -> int"};
 constexpr std::array<std::string_view, 8> kOfBoth = {"timestamp -> int", "timestamp, string -> int",
-                                                    "duration -> int"};
+                                                     "duration -> int"};
 
 constexpr FunctionRow kRows[] = {
     {"getFullYear", Style::kMember, part<Part::kFullYear>, kOfTime},

@@ -42,14 +42,12 @@ class PathNode final : public Node {
     for (const Step& step : steps_) {
       if (v.is(Kind::kMap)) [[likely]] {
         Value next = map_find(frame.arena, v, step.name);
-        if (next.is_absent())
-          return Value::error(Fault::kMissingKey, *step.missing, step.position);
+        if (next.is_absent()) return Value::error(Fault::kMissingKey, *step.missing, step.position);
         v = next;
         continue;
       }
       if (v.is_error()) return v;
-      v = v.is(Kind::kOptional) ? step_optional(frame, v, step.name)
-                                : no_fields(frame, v, step.name.text);
+      v = v.is(Kind::kOptional) ? step_optional(frame, v, step.name) : no_fields(frame, v, step.name.text);
       if (v.is_error()) return v.at(step.position);
     }
     return v;
@@ -151,8 +149,7 @@ class IndexNode final : public Node {
     Value found = element(frame, container, key);
     if (!optional) return found.at(position);
     if (found.is_error())
-      return found.is_missing_key() || found.fault() == Fault::kIndex ? Value::none()
-                                                                      : found.at(position);
+      return found.is_missing_key() || found.fault() == Fault::kIndex ? Value::none() : found.at(position);
     return frame.make_some(found);
   }
 

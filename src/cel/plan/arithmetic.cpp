@@ -12,8 +12,7 @@ Value overflow(Frame& frame, std::string_view what) {
 }
 
 Value divide_by_zero(Frame& frame, Op op) {
-  return frame.fault(Fault::kDivideByZero,
-                     op == Op::kMod ? "modulus by zero" : "division by zero");
+  return frame.fault(Fault::kDivideByZero, op == Op::kMod ? "modulus by zero" : "division by zero");
 }
 
 Value int_op(Frame& frame, Op op, int64_t a, int64_t b) {
@@ -92,10 +91,9 @@ Value shift_time(Frame& frame, const Value& t, int64_t nanos, bool back) {
 }
 
 Value time_difference(Frame& frame, const Value& a, const Value& b) {
-  __int128 nanos = (__int128{a.seconds()} - b.seconds()) * kNanosPerSecond +
-                   (int64_t{a.nanos()} - int64_t{b.nanos()});
-  if (nanos > INT64_MAX || nanos < INT64_MIN)
-    return frame.fault(Fault::kRange, "duration out of range");
+  __int128 nanos =
+      (__int128{a.seconds()} - b.seconds()) * kNanosPerSecond + (int64_t{a.nanos()} - int64_t{b.nanos()});
+  if (nanos > INT64_MAX || nanos < INT64_MIN) return frame.fault(Fault::kRange, "duration out of range");
   return Value::duration(static_cast<int64_t>(nanos));
 }
 
@@ -131,8 +129,7 @@ Value apply(Frame& frame, Op op, const Value& a, const Value& b) {
 
 class ArithmeticNode final : public Node {
  public:
-  ArithmeticNode(Op op, const Node* left, const Node* right)
-      : left_(left), right_(right), op_(op) {}
+  ArithmeticNode(Op op, const Node* left, const Node* right) : left_(left), right_(right), op_(op) {}
 
   Value eval(Frame& frame) const override {
     Value a = left_->eval(frame);

@@ -56,9 +56,12 @@ struct TextTestFor {
       Value v = operand_.read(frame);
       if (v.is(Kind::kString)) [[likely]] {
         std::string_view s = v.as_text(), t = text_.as_text();
-        if constexpr (kTest == TextTest::kStartsWith) return Value::boolean(s.starts_with(t));
-        else if constexpr (kTest == TextTest::kEndsWith) return Value::boolean(s.ends_with(t));
-        else if (s.size() < 4096) return Value::boolean(s.find(t) != s.npos);
+        if constexpr (kTest == TextTest::kStartsWith)
+          return Value::boolean(s.starts_with(t));
+        else if constexpr (kTest == TextTest::kEndsWith)
+          return Value::boolean(s.ends_with(t));
+        else if (s.size() < 4096)
+          return Value::boolean(s.find(t) != s.npos);
       }
       if (v.is_error()) return v;
       const Value args[2] = {v, text_};
@@ -131,11 +134,9 @@ Node* make_call(Store& store, RegexSet& regexes, const FunctionEntry& function,
         return make_with_operand<TextTestFor<TextTest::kStartsWith>::Node>(store, args[0], text,
                                                                            function.call);
       if (name == "endsWith")
-        return make_with_operand<TextTestFor<TextTest::kEndsWith>::Node>(store, args[0], text,
-                                                                         function.call);
+        return make_with_operand<TextTestFor<TextTest::kEndsWith>::Node>(store, args[0], text, function.call);
       if (name == "contains")
-        return make_with_operand<TextTestFor<TextTest::kContains>::Node>(store, args[0], text,
-                                                                         function.call);
+        return make_with_operand<TextTestFor<TextTest::kContains>::Node>(store, args[0], text, function.call);
     }
     if (name == "matches")
       if (const Regex* regex = regexes.compile(text.as_text()))

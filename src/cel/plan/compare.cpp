@@ -11,8 +11,7 @@ namespace {
 
 class EqualNode final : public Node {
  public:
-  EqualNode(const Node* left, const Node* right, bool wanted)
-      : left_(left), right_(right), wanted_(wanted) {}
+  EqualNode(const Node* left, const Node* right, bool wanted) : left_(left), right_(right), wanted_(wanted) {}
 
   Value eval(Frame& frame) const override {
     Value a = left_->eval(frame);
@@ -70,10 +69,14 @@ class OrderNode final : public Node {
 
  private:
   static bool holds(std::partial_ordering o) {
-    if constexpr (kOp == Op::kLt) return o < 0;
-    else if constexpr (kOp == Op::kLe) return o <= 0;
-    else if constexpr (kOp == Op::kGt) return o > 0;
-    else return o >= 0;
+    if constexpr (kOp == Op::kLt)
+      return o < 0;
+    else if constexpr (kOp == Op::kLe)
+      return o <= 0;
+    else if constexpr (kOp == Op::kGt)
+      return o > 0;
+    else
+      return o >= 0;
   }
   const Node* left_;
   const Node* right_;
@@ -116,7 +119,8 @@ class InTextsNode final : public Node {
 
   Value eval(Frame& frame) const override {
     Value v = operand_.read(frame);
-    if (v.is(Kind::kString)) [[likely]] return Value::boolean(contains(v.as_text()));
+    if (v.is(Kind::kString)) [[likely]]
+      return Value::boolean(contains(v.as_text()));
     if (v.is_error()) return v;
     for (const Value& text : texts_)
       if (deep_equal(frame, v, text)) return Value::boolean(true);
@@ -148,13 +152,17 @@ bool all_texts(const Value& v) {
   return true;
 }
 
+// Null if the texts were chosen to collide: then comparing them one by one, which is charged for, is
+// the better plan.
+constexpr size_t kMaxProbes = 500;
 Node* make_in_texts(Store& store, const Node* item, std::span<const Value> texts) {
   std::vector<uint32_t> slots;
   if (texts.size() > 8) {
     slots.resize(std::bit_ceil(texts.size() * 2));
     for (size_t i = 0; i < texts.size(); ++i) {
-      size_t at = hash_text(texts[i].as_text()) & (slots.size() - 1);
-      while (slots[at] != 0) at = (at + 1) & (slots.size() - 1);
+      size_t at = hash_text(texts[i].as_text()) & (slots.size() - 1), probes = 0;
+      for (; slots[at] != 0; at = (at + 1) & (slots.size() - 1))
+        if (++probes > kMaxProbes) return nullptr;
       slots[at] = static_cast<uint32_t>(i + 1);
     }
   }
@@ -175,7 +183,7 @@ Node* make_comparison(Store& store, Op op, const Node* left, const Node* right) 
       return store.make<EqualNode>(left, right, op == Op::kEq);
     case Op::kIn:
       if (right->constant() != nullptr && all_texts(*right->constant()))
-        return make_in_texts(store, left, right->constant()->items());
+        if (Node* node = make_in_texts(store, left, right->constant()->items())) return node;
       return store.make<InNode>(left, right);
     case Op::kLt: return store.make<OrderNode<Op::kLt>>(left, right);
     case Op::kLe: return store.make<OrderNode<Op::kLe>>(left, right);

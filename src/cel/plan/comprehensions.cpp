@@ -34,9 +34,7 @@ Value run(const Loop& loop, Frame& frame, const Value& range, Round round) {
   return Value();
 }
 
-size_t range_size(const Value& range) {
-  return range.is(Kind::kMap) ? map_size(range) : list_size(range);
-}
+size_t range_size(const Value& range) { return range.is(Kind::kMap) ? map_size(range) : list_size(range); }
 
 // The filter's verdict: a bool, or the error that ends the loop.
 Value passes(const Node* filter, Frame& frame) {
@@ -272,8 +270,7 @@ Node* make_bind(Store& store, const Node* initial, const Node* body, uint32_t lo
   return store.make<BindNode>(initial, body, local);
 }
 
-Node* make_optional_map(Store& store, const Node* target, const Node* body, uint32_t local,
-                        bool flat) {
+Node* make_optional_map(Store& store, const Node* target, const Node* body, uint32_t local, bool flat) {
   return store.make<OptionalMapNode>(target, body, local, flat);
 }
 

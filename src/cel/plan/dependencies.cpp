@@ -25,8 +25,7 @@ class Finder {
       if (kept.empty() || !is_prefix(kept.back(), p)) kept.push_back(std::move(p));
     out_.paths = std::move(kept);
     for (const FieldPath& p : out_.paths)
-      if (out_.variables.empty() || out_.variables.back() != p.slot)
-        out_.variables.push_back(p.slot);
+      if (out_.variables.empty() || out_.variables.back() != p.slot) out_.variables.push_back(p.slot);
     return std::move(out_);
   }
 
@@ -40,9 +39,12 @@ class Finder {
     while (resolution(*at).kind == Resolution::Kind::kNone) {
       bool index = at->kind == ExprKind::kIndex && at->args[1]->kind == ExprKind::kLiteral &&
                    at->args[1]->value.is(Kind::kString);
-      if (at->kind == ExprKind::kSelect) names.emplace_back(at->name);
-      else if (index) names.emplace_back(at->args[1]->value.as_text());
-      else return std::nullopt;
+      if (at->kind == ExprKind::kSelect)
+        names.emplace_back(at->name);
+      else if (index)
+        names.emplace_back(at->args[1]->value.as_text());
+      else
+        return std::nullopt;
       at = at->args[0];
     }
     if (resolution(*at).kind != Resolution::Kind::kVariable) return std::nullopt;
@@ -79,8 +81,7 @@ class Finder {
   static bool text_list(const Expr& e, std::vector<std::string>& out) {
     if (e.kind != ExprKind::kList) return false;
     for (size_t i = 0; i < e.args.size(); ++i) {
-      if (e.entry_optional[i] || e.args[i]->kind != ExprKind::kLiteral ||
-          !e.args[i]->value.is(Kind::kString))
+      if (e.entry_optional[i] || e.args[i]->kind != ExprKind::kLiteral || !e.args[i]->value.is(Kind::kString))
         return false;
       out.emplace_back(e.args[i]->value.as_text());
     }
@@ -137,9 +138,8 @@ bool Dependencies::reads(uint32_t slot) const {
 }
 
 bool Dependencies::reads(const FieldPath& path) const {
-  return std::any_of(paths.begin(), paths.end(), [&](const FieldPath& p) {
-    return is_prefix(p, path) || is_prefix(path, p);
-  });
+  return std::any_of(paths.begin(), paths.end(),
+                     [&](const FieldPath& p) { return is_prefix(p, path) || is_prefix(path, p); });
 }
 
 Dependencies find_dependencies(const Ast& ast, const Checked& checked) {

@@ -43,8 +43,7 @@ TEST(Dependencies, are_the_longest_constant_paths) {
 TEST(Dependencies, what_is_walked_over_is_read_as_a_whole) {
   EXPECT_EQ(paths("resource.metadata.exists(k, k == 'a')"), "resource.metadata");
   EXPECT_EQ(paths("resource.metadata[resource.name] == 'a'"), "resource.metadata, resource.name");
-  EXPECT_EQ(paths("resource.metadata.size() > 1 && resource.metadata.region == 'a'"),
-            "resource.metadata");
+  EXPECT_EQ(paths("resource.metadata.size() > 1 && resource.metadata.region == 'a'"), "resource.metadata");
   EXPECT_EQ(paths("'a' in names"), "names");
   EXPECT_EQ(paths("dyn(resource).name == 'a'"), "resource");
 }
@@ -66,8 +65,9 @@ TEST(Dependencies, changes_inside_and_around_what_is_read_count) {
 }
 
 TEST(Dependencies, conjunctions_of_equalities_can_use_an_index) {
-  Dependencies d = of("resource.metadata['region'] == 'eu' && 'Cluster' == resource.kind && "
-                      "resource.metadata.tier in ['2', '1', '2']");
+  Dependencies d =
+      of("resource.metadata['region'] == 'eu' && 'Cluster' == resource.kind && "
+         "resource.metadata.tier in ['2', '1', '2']");
   EXPECT_TRUE(d.only_conditions);
   ASSERT_EQ(d.conditions.size(), 3u);
   EXPECT_EQ(d.conditions[0].path, (FieldPath{0, {"metadata", "region"}}));

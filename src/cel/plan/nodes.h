@@ -84,8 +84,7 @@ struct Loop {
 };
 Node* make_comprehension(Store& store, Macro macro, const Loop& loop);
 Node* make_bind(Store& store, const Node* initial, const Node* body, uint32_t local);
-Node* make_optional_map(Store& store, const Node* target, const Node* body, uint32_t local,
-                        bool flat);
+Node* make_optional_map(Store& store, const Node* target, const Node* body, uint32_t local, bool flat);
 
 // Whether the value has this operator's meaning of "empty", as optional.ofNonZeroValue sees it.
 bool is_zero_value(const Value& v);

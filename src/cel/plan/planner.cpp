@@ -11,30 +11,33 @@ namespace {
 
 // All folding of one program together; what does not fit is left to run time.
 constexpr uint64_t kFoldSteps = 100000;
-constexpr size_t kFoldBytes = 256 * 1024;
-constexpr size_t kFoldedValueBytes = 64 * 1024;
-constexpr size_t kFoldedTotalBytes = 1024 * 1024;
+constexpr size_t kFoldBytes = 2 * 1024 * 1024;
+constexpr size_t kFoldedValueBytes = 512 * 1024;
+constexpr size_t kFoldedTotalBytes = 2 * 1024 * 1024;
 constexpr size_t kPlanBytes = size_t{256} << 20;
 constexpr uint32_t kNoLocal = std::numeric_limits<uint32_t>::max();
 
 struct Planned {
   Node* node = nullptr;
-  bool open = false;               // reads a variable, or failed to fold
+  bool open = false;                 // reads a variable, or failed to fold
   uint32_t lowest_local = kNoLocal;  // the outermost macro variable it reads
 };
 
 class Planner {
  public:
   Planner(const Ast& ast, const Checked& checked, bool fold)
-      : checked_(checked), fold_(fold), arena_(std::make_unique<Arena>(kPlanBytes)),
-        store_(*arena_), scratch_(kFoldBytes), root_(ast.root) {
+      : checked_(checked),
+        fold_(fold),
+        arena_(std::make_unique<Arena>(kPlanBytes)),
+        store_(*arena_),
+        scratch_(kFoldBytes),
+        root_(ast.root) {
     locals_.resize(checked.local_count + 1);
   }
 
   Plan run() {
     Planned p = plan(*root_);
-    return {std::move(arena_), std::move(regexes_), p.node, checked_.local_count,
-            std::move(diagnostics_)};
+    return {std::move(arena_), std::move(regexes_), p.node, checked_.local_count, std::move(diagnostics_)};
   }
 
  private:
@@ -83,8 +86,7 @@ Planned Planner::plan(const Expr& e) {
   p.node->cost = cost_;
   cost_ = outer;
   bool simple = e.kind == ExprKind::kLiteral || e.kind == ExprKind::kIdent;
-  if (fold_ && !simple && !p.open && p.lowest_local == kNoLocal && p.node->constant() == nullptr)
-    try_fold(p);
+  if (fold_ && !simple && !p.open && p.lowest_local == kNoLocal && p.node->constant() == nullptr) try_fold(p);
   return p;
 }
 
@@ -94,8 +96,8 @@ void Planner::try_fold(Planned& p) {
   steps_ = std::max<uint64_t>(frame.steps_left, 1);
   Value copied;
   size_t before = arena_->bytes_used();
-  bool folded = !v.is_error() && folded_bytes_ < kFoldedTotalBytes &&
-                clone(*arena_, v, kFoldedValueBytes, copied);
+  bool folded =
+      !v.is_error() && folded_bytes_ < kFoldedTotalBytes && clone(*arena_, v, kFoldedValueBytes, copied);
   folded_bytes_ += arena_->bytes_used() - before;
   if (folded) {
     Node* constant = store_.make<ConstantNode>(copied);
@@ -121,8 +123,7 @@ std::vector<const Node*> Planner::plan_all(std::span<Expr* const> args, Planned&
 Planned Planner::unknown(const Expr& e, std::string_view what) {
   Planned p;
   std::string text = std::string(what) + " '" + std::string(resolution(e).text) + "'";
-  p.node = store_.make<ErrorNode>(
-      Value::error(Fault::kUnknownName, *store_.error_text(text), e.position));
+  p.node = store_.make<ErrorNode>(Value::error(Fault::kUnknownName, *store_.error_text(text), e.position));
   p.open = true;
   return p;
 }
@@ -159,9 +160,7 @@ Planned Planner::plan_kind(const Expr& e) {
   switch (e.kind) {
     case ExprKind::kUnary: p.node = make_unary(store_, e.op, args[0]); break;
     case ExprKind::kLogic: p.node = make_logic(store_, e.op, args); break;
-    case ExprKind::kConditional:
-      p.node = make_conditional(store_, args[0], args[1], args[2]);
-      break;
+    case ExprKind::kConditional: p.node = make_conditional(store_, args[0], args[1], args[2]); break;
     case ExprKind::kList: p.node = make_list(store_, args, e.entry_optional); break;
     case ExprKind::kMap: p.node = make_map(store_, args, e.entry_optional); break;
     default:
@@ -252,8 +251,7 @@ Planned Planner::plan_macro(const Expr& e) {
       p.node = make_optional_map(store_, range.node, rest[0], local, e.macro == Macro::kOptFlatMap);
       break;
     default: {
-      Loop loop{range.node, rest.size() == 2 ? rest[0] : nullptr, rest.back(), local,
-                !e.var2.empty()};
+      Loop loop{range.node, rest.size() == 2 ? rest[0] : nullptr, rest.back(), local, !e.var2.empty()};
       p.node = make_comprehension(store_, e.macro, loop);
     }
   }

@@ -32,7 +32,23 @@ enum class ExprKind : uint8_t {
 };
 
 enum class Op : uint8_t {
-  kNone, kAdd, kSub, kMul, kDiv, kMod, kEq, kNe, kLt, kLe, kGt, kGe, kIn, kAnd, kOr, kNot, kNegate,
+  kNone,
+  kAdd,
+  kSub,
+  kMul,
+  kDiv,
+  kMod,
+  kEq,
+  kNe,
+  kLt,
+  kLe,
+  kGt,
+  kGe,
+  kIn,
+  kAnd,
+  kOr,
+  kNot,
+  kNegate,
 };
 
 enum class Macro : uint8_t {

@@ -13,8 +13,8 @@ bool is_hex(char c) { return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 
 constexpr std::array<std::string_view, 17> kReserved = {
-    "as",     "break", "const", "continue",  "else",    "for",    "function", "if",  "import",
-    "let",    "loop",  "package", "namespace", "return", "var",   "void",     "while"};
+    "as",  "break", "const",   "continue",  "else",   "for", "function", "if",   "import",
+    "let", "loop",  "package", "namespace", "return", "var", "void",     "while"};
 
 // What people bring along from other languages.
 std::string hint(std::string_view rest) {
@@ -83,10 +83,14 @@ Token Lexer::word() {
   if (c == 'b' && d == 'r' && quoted(2)) return text(start, start + 2, true, true);
   while (is_letter(at(at_)) || is_digit(at(at_))) ++at_;
   Token t = make(Tok::kIdent, start);
-  if (t.text == "true") t.kind = Tok::kTrue;
-  else if (t.text == "false") t.kind = Tok::kFalse;
-  else if (t.text == "null") t.kind = Tok::kNull;
-  else if (t.text == "in") t.kind = Tok::kIn;
+  if (t.text == "true")
+    t.kind = Tok::kTrue;
+  else if (t.text == "false")
+    t.kind = Tok::kFalse;
+  else if (t.text == "null")
+    t.kind = Tok::kNull;
+  else if (t.text == "in")
+    t.kind = Tok::kIn;
   return t;
 }
 
@@ -174,9 +178,15 @@ Token Lexer::symbol() {
   if (source_.substr(start).starts_with("===")) return fail(start, "'===' is not an operator; use ==");
   if (c == '<' && d == '>') return fail(start, "'<>' is not an operator; use !=");
   switch (c) {
-    case '=': if (d == '=') return two('=', Tok::kEq, Tok::kError); break;
-    case '&': if (d == '&') return two('&', Tok::kAnd, Tok::kError); break;
-    case '|': if (d == '|') return two('|', Tok::kOr, Tok::kError); break;
+    case '=':
+      if (d == '=') return two('=', Tok::kEq, Tok::kError);
+      break;
+    case '&':
+      if (d == '&') return two('&', Tok::kAnd, Tok::kError);
+      break;
+    case '|':
+      if (d == '|') return two('|', Tok::kOr, Tok::kError);
+      break;
     case '!': return two('=', Tok::kNe, Tok::kNot);
     case '<': return two('=', Tok::kLe, Tok::kLt);
     case '>': return two('=', Tok::kGe, Tok::kGt);

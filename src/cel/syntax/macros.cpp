@@ -72,8 +72,7 @@ Expr* Parser::expand_macro(uint32_t position, std::string_view name, Expr* targe
   std::string_view var, var2;
   if (!variable_name(args[0], name, &var)) return nullptr;
   if (form->variables == 2 && !variable_name(args[1], name, &var2)) return nullptr;
-  if (var == var2)
-    return fail(args[1]->position, fmt::format("{}() has two variables of one name", name));
+  if (var == var2) return fail(args[1]->position, fmt::format("{}() has two variables of one name", name));
   Expr* e = make(ExprKind::kMacro, position, parts);
   if (e == nullptr) return nullptr;
   e->macro = form->macro;
@@ -96,8 +95,8 @@ Expr* Parser::make_has(uint32_t position, const std::vector<Expr*>& args) {
 }
 
 // cel.bind, and cel.block with its generated names: cel.index(0) reads as the variable "@index0".
-Expr* Parser::make_cel_macro(uint32_t position, std::string_view name,
-                             const std::vector<Expr*>& args, bool* matched) {
+Expr* Parser::make_cel_macro(uint32_t position, std::string_view name, const std::vector<Expr*>& args,
+                             bool* matched) {
   auto is_int = [](const Expr* e) {
     return e->kind == ExprKind::kLiteral && e->value.is(Kind::kInt) && e->value.as_int() >= 0;
   };
@@ -119,8 +118,7 @@ Expr* Parser::make_cel_macro(uint32_t position, std::string_view name,
   std::string generated;
   if (name == "index" && args.size() == 1 && is_int(args[0]))
     generated = fmt::format("@index{}", args[0]->value.as_int());
-  if ((name == "iterVar" || name == "accuVar") && args.size() == 2 && is_int(args[0]) &&
-      is_int(args[1]))
+  if ((name == "iterVar" || name == "accuVar") && args.size() == 2 && is_int(args[0]) && is_int(args[1]))
     generated = fmt::format("@{}:{}:{}", name, args[0]->value.as_int(), args[1]->value.as_int());
   if (generated.empty()) return nullptr;
   *matched = true;

@@ -91,7 +91,9 @@ std::expected<Ast, Diagnostic> parse(std::string_view source, const ParseOptions
 
 // A token gives at most one node and a share of one span, so memory is bounded by the source.
 Parser::Parser(std::string_view source, const ParseOptions& options)
-    : source_begin_(source.data()), lexer_(source), options_(options),
+    : source_begin_(source.data()),
+      lexer_(source),
+      options_(options),
       arena_(std::make_unique<Arena>(size_t{options.limits.max_source_bytes} * 1024 + (1u << 20))) {
   advance();
 }
@@ -152,8 +154,8 @@ Expr* Parser::make(ExprKind kind, uint32_t position, const std::vector<Expr*>& a
   }
   e->args = {stored, args.size()};
   if (e->depth > options_.limits.max_depth)
-    return fail(position, fmt::format("more than {} operations within each other",
-                                      options_.limits.max_depth));
+    return fail(position,
+                fmt::format("more than {} operations within each other", options_.limits.max_depth));
   return e;
 }
 
@@ -165,8 +167,7 @@ Expr* Parser::make_literal(uint32_t position, const Value& value) {
 
 Expr* Parser::parse_expr() {
   if (++nesting_ > options_.limits.max_nesting) {
-    return fail(token_.offset,
-                fmt::format("more than {} levels of nesting", options_.limits.max_nesting));
+    return fail(token_.offset, fmt::format("more than {} levels of nesting", options_.limits.max_nesting));
   }
   Expr* e = parse_binary(kOrPrecedence);
   if (e != nullptr && token_.kind == Tok::kQuestion) {
@@ -247,9 +248,12 @@ Expr* Parser::parse_unary() {
 Expr* Parser::parse_member() {
   Expr* e = parse_primary();
   while (e != nullptr) {
-    if (token_.kind == Tok::kDot) e = parse_select(e);
-    else if (token_.kind == Tok::kLBracket) e = parse_index(e);
-    else break;
+    if (token_.kind == Tok::kDot)
+      e = parse_select(e);
+    else if (token_.kind == Tok::kLBracket)
+      e = parse_index(e);
+    else
+      break;
   }
   return e;
 }
@@ -340,8 +344,7 @@ Expr* Parser::parse_primary() {
       if (e == nullptr || !expect(Tok::kRParen, "')'")) return nullptr;
       return e;
     }
-    case Tok::kQuotedIdent:
-      return fail(position, "backticks are for fields: write a.`b-c`");
+    case Tok::kQuotedIdent: return fail(position, "backticks are for fields: write a.`b-c`");
     default: return fail_unexpected("a value");
   }
 }
@@ -351,8 +354,7 @@ Expr* Parser::parse_ident() {
   uint32_t position = token_.offset;
   std::string_view name = token_.text;
   if (token_.kind != Tok::kIdent) return fail_unexpected("a name");
-  if (is_reserved_word(name))
-    return fail(position, fmt::format("'{}' is a reserved word", name));
+  if (is_reserved_word(name)) return fail(position, fmt::format("'{}' is a reserved word", name));
   advance();
   if (token_.kind == Tok::kLParen) {
     advance();
@@ -363,8 +365,8 @@ Expr* Parser::parse_ident() {
   if (token_.kind == Tok::kLBrace)
     return fail(token_.offset, "there are no message types here; write a map: {'field': value}");
   if (name == "NOT" || name == "not") {
-    if (token_.kind != Tok::kEnd && binary_op(token_.kind).op == Op::kNone &&
-        token_.kind != Tok::kDot && token_.kind != Tok::kRParen)
+    if (token_.kind != Tok::kEnd && binary_op(token_.kind).op == Op::kNone && token_.kind != Tok::kDot &&
+        token_.kind != Tok::kRParen)
       return fail(position, fmt::format("unexpected '{}': use ! for 'not'", name));
   }
   Expr* e = make(ExprKind::kIdent, position, {});

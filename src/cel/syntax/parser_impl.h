@@ -35,13 +35,12 @@ class Parser {
   Expr* parse_number(bool negative, uint32_t position);
   Expr* parse_text();
   bool parse_args(Tok close, std::vector<Expr*>& args, std::vector<bool>* optional);
-  Expr* finish_call(uint32_t position, std::string_view name, Expr* target,
-                    const std::vector<Expr*>& args);
+  Expr* finish_call(uint32_t position, std::string_view name, Expr* target, const std::vector<Expr*>& args);
 
   // macros.cpp
   // The macro this call is, or null with *matched false if it is an ordinary call.
-  Expr* expand_macro(uint32_t position, std::string_view name, Expr* target,
-                     const std::vector<Expr*>& args, bool* matched);
+  Expr* expand_macro(uint32_t position, std::string_view name, Expr* target, const std::vector<Expr*>& args,
+                     bool* matched);
   Expr* make_has(uint32_t position, const std::vector<Expr*>& args);
   Expr* make_cel_macro(uint32_t position, std::string_view name, const std::vector<Expr*>& args,
                        bool* matched);

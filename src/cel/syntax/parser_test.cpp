@@ -7,8 +7,8 @@ namespace {
 
 std::string reprint(std::string_view text) {
   auto ast = parse(text);
-  return ast ? print(*ast->root) : "error at " + std::to_string(ast.error().offset) + ": " +
-                                       ast.error().message;
+  return ast ? print(*ast->root)
+             : "error at " + std::to_string(ast.error().offset) + ": " + ast.error().message;
 }
 
 TEST(Parser, precedence_and_grouping) {
@@ -24,21 +24,85 @@ TEST(Parser, precedence_and_grouping) {
 }
 
 TEST(Parser, printing_and_parsing_again_gives_the_same_tree) {
-  for (std::string_view text : {
-           "1", "-1", "--1", "---1", "-(1)", "1u", "0x1f", "1.0", "-0.0", "1e100", "1.5e-7", ".5",
-           "'a'", "'\\''", "\"\\\"\"", "r'\\d'", "b'\\xff'", "'''a\nb'''", "true", "null",
-           "[]", "[1, 2,]", "[?a, b]", "{}", "{'a': 1}", "{?'a': b, 'c': d}", "a.b.c", ".a.b",
-           "a.?b", "a[?0]", "a[0][1]", "a.`b-c`.d", "f()", "f(1, 2)", "a.f(b)", "a.b.f(c)",
-           "!a", "!!a", "!!!a", "-a", "--a", "-(-a)", "a + b + c", "a + (b + c)", "a * (b + c)",
-           "(a && b) && c", "a && (b && c)", "a || b && !c", "a ? b : c", "(a ? b : c) ? d : e",
-           "a in [1]", "!(a in b)", "has(a.b)", "has(a.b.c)", "l.all(x, x > 0)",
-           "l.exists(i, v, v > i)", "l.exists_one(x, x)", "l.existsOne(x, x)", "l.map(x, x + 1)",
-           "l.map(x, x > 1, x + 1)", "l.filter(x, x)", "l.transformList(i, v, i)",
-           "m.transformMap(k, v, k != 'a', v)", "m.transformMapEntry(k, v, {v: k})",
-           "cel.bind(x, 1, x + x)", "o.optMap(x, x)", "o.optFlatMap(x, x)", "l.sortBy(x, -x)",
-           "cel.block([1, cel.index(0) + 1], cel.index(1))", "-1.abs()", "(-1).abs()", "1.f()",
-           "l.map(cel.iterVar(0, 1), cel.iterVar(0, 1))", "a // comment\n + b", "'é' + \"\\u00e9\"",
-           "'\\x00\\x7f\\a\\b\\f\\n\\r\\t\\v'", "a.in_(b)", "{1: {2: [3]}}[1]", "a.for.if"}) {
+  for (std::string_view text : {"1",
+                                "-1",
+                                "--1",
+                                "---1",
+                                "-(1)",
+                                "1u",
+                                "0x1f",
+                                "1.0",
+                                "-0.0",
+                                "1e100",
+                                "1.5e-7",
+                                ".5",
+                                "'a'",
+                                "'\\''",
+                                "\"\\\"\"",
+                                "r'\\d'",
+                                "b'\\xff'",
+                                "'''a\nb'''",
+                                "true",
+                                "null",
+                                "[]",
+                                "[1, 2,]",
+                                "[?a, b]",
+                                "{}",
+                                "{'a': 1}",
+                                "{?'a': b, 'c': d}",
+                                "a.b.c",
+                                ".a.b",
+                                "a.?b",
+                                "a[?0]",
+                                "a[0][1]",
+                                "a.`b-c`.d",
+                                "f()",
+                                "f(1, 2)",
+                                "a.f(b)",
+                                "a.b.f(c)",
+                                "!a",
+                                "!!a",
+                                "!!!a",
+                                "-a",
+                                "--a",
+                                "-(-a)",
+                                "a + b + c",
+                                "a + (b + c)",
+                                "a * (b + c)",
+                                "(a && b) && c",
+                                "a && (b && c)",
+                                "a || b && !c",
+                                "a ? b : c",
+                                "(a ? b : c) ? d : e",
+                                "a in [1]",
+                                "!(a in b)",
+                                "has(a.b)",
+                                "has(a.b.c)",
+                                "l.all(x, x > 0)",
+                                "l.exists(i, v, v > i)",
+                                "l.exists_one(x, x)",
+                                "l.existsOne(x, x)",
+                                "l.map(x, x + 1)",
+                                "l.map(x, x > 1, x + 1)",
+                                "l.filter(x, x)",
+                                "l.transformList(i, v, i)",
+                                "m.transformMap(k, v, k != 'a', v)",
+                                "m.transformMapEntry(k, v, {v: k})",
+                                "cel.bind(x, 1, x + x)",
+                                "o.optMap(x, x)",
+                                "o.optFlatMap(x, x)",
+                                "l.sortBy(x, -x)",
+                                "cel.block([1, cel.index(0) + 1], cel.index(1))",
+                                "-1.abs()",
+                                "(-1).abs()",
+                                "1.f()",
+                                "l.map(cel.iterVar(0, 1), cel.iterVar(0, 1))",
+                                "a // comment\n + b",
+                                "'é' + \"\\u00e9\"",
+                                "'\\x00\\x7f\\a\\b\\f\\n\\r\\t\\v'",
+                                "a.in_(b)",
+                                "{1: {2: [3]}}[1]",
+                                "a.for.if"}) {
     auto first = parse(text);
     ASSERT_TRUE(first) << text << ": " << first.error().message;
     std::string printed = print(*first->root);
@@ -85,8 +149,7 @@ TEST(Parser, says_what_to_write_instead) {
   EXPECT_EQ(reprint(""), "error at 0: the expression is empty");
   EXPECT_EQ(reprint("\xff"), "error at 0: the text is not valid UTF-8");
   EXPECT_EQ(reprint("a b"), "error at 2: unexpected 'b', wanted an operator or the end");
-  EXPECT_EQ(reprint("1x"),
-            "error at 0: a number runs into a name; put a space or an operator between them");
+  EXPECT_EQ(reprint("1x"), "error at 0: a number runs into a name; put a space or an operator between them");
 }
 
 TEST(Parser, macros_can_be_left_alone) {

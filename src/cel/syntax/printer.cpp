@@ -17,11 +17,9 @@ class Printer {
  private:
   // An operand: in parentheses unless it is a primary, so that precedence never matters.
   void operand(const Expr& e) {
-    bool bare = e.kind == ExprKind::kIdent || e.kind == ExprKind::kSelect ||
-                e.kind == ExprKind::kIndex || e.kind == ExprKind::kCall ||
-                e.kind == ExprKind::kList || e.kind == ExprKind::kMap ||
-                e.kind == ExprKind::kMacro ||
-                (e.kind == ExprKind::kLiteral && !e.value.is_number());
+    bool bare = e.kind == ExprKind::kIdent || e.kind == ExprKind::kSelect || e.kind == ExprKind::kIndex ||
+                e.kind == ExprKind::kCall || e.kind == ExprKind::kList || e.kind == ExprKind::kMap ||
+                e.kind == ExprKind::kMacro || (e.kind == ExprKind::kLiteral && !e.value.is_number());
     if (!bare) out_ += '(';
     print(e);
     if (!bare) out_ += ')';
@@ -115,8 +113,10 @@ void Printer::print(const Expr& e) {
     case ExprKind::kSelect:
       operand(*e.args[0]);
       out_ += e.has(Expr::kOptional) ? ".?" : ".";
-      if (e.has(Expr::kQuoted)) out_.append("`").append(e.name).append("`");
-      else out_ += e.name;
+      if (e.has(Expr::kQuoted))
+        out_.append("`").append(e.name).append("`");
+      else
+        out_ += e.name;
       break;
     case ExprKind::kIndex:
       operand(*e.args[0]);
@@ -127,8 +127,10 @@ void Printer::print(const Expr& e) {
     case ExprKind::kUnary:
       out_ += op_text(e.op);
       // A pair of one operator is a chain in the grammar; parentheses would start a new one.
-      if (e.args[0]->kind == ExprKind::kUnary && e.args[0]->op == e.op) print(*e.args[0]);
-      else operand(*e.args[0]);
+      if (e.args[0]->kind == ExprKind::kUnary && e.args[0]->op == e.op)
+        print(*e.args[0]);
+      else
+        operand(*e.args[0]);
       break;
     case ExprKind::kBinary:
     case ExprKind::kLogic:
@@ -177,9 +179,8 @@ std::string print(const Expr& root) {
 }
 
 bool same_tree(const Expr& a, const Expr& b) {
-  if (a.kind != b.kind || a.op != b.op || a.macro != b.macro || a.flags != b.flags ||
-      a.name != b.name || a.var != b.var || a.var2 != b.var2 || a.args.size() != b.args.size() ||
-      !same_literal(a.value, b.value))
+  if (a.kind != b.kind || a.op != b.op || a.macro != b.macro || a.flags != b.flags || a.name != b.name ||
+      a.var != b.var || a.var2 != b.var2 || a.args.size() != b.args.size() || !same_literal(a.value, b.value))
     return false;
   for (size_t i = 0; i < a.entry_optional.size(); ++i)
     if (a.entry_optional[i] != b.entry_optional[i]) return false;

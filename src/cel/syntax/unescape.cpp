@@ -33,7 +33,11 @@ char simple_escape(char c) {
     case 'r': return '\r';
     case 't': return '\t';
     case 'v': return '\v';
-    case '\\': case '?': case '"': case '\'': case '`': return c;
+    case '\\':
+    case '?':
+    case '"':
+    case '\'':
+    case '`': return c;
     default: return 0;
   }
 }
@@ -53,8 +57,9 @@ std::string numeric_escape(std::string_view s, size_t& at, bool bytes, std::stri
   }
   if (v < 0) {
     if (c >= '0' && c <= '3') return "an octal escape has three digits: \\000 to \\377";
-    return c == 'u' ? "\\u takes four hex digits" : c == 'U' ? "\\U takes eight hex digits"
-                                                             : "\\x takes two hex digits";
+    return c == 'u'   ? "\\u takes four hex digits"
+           : c == 'U' ? "\\U takes eight hex digits"
+                      : "\\x takes two hex digits";
   }
   if (bytes && !octet) return "\\u and \\U are for strings; write bytes as \\x";
   at += n;

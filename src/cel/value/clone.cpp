@@ -39,8 +39,7 @@ class Cloner {
     if (!take(v.as_text().size())) return false;
     std::string_view s = arena_.copy(v.as_text());
     if (s.data() == nullptr) return false;
-    out = v.is(Kind::kString) ? Value::string(s) : v.is(Kind::kBytes) ? Value::bytes(s)
-                                                                      : Value::type(s);
+    out = v.is(Kind::kString) ? Value::string(s) : v.is(Kind::kBytes) ? Value::bytes(s) : Value::type(s);
     return true;
   }
 
@@ -63,8 +62,7 @@ class Cloner {
     MapWalk walk(arena_, v);
     for (size_t i = 0; i < n; ++i) {
       Value copied_key, copied_value;
-      if (!copy(walk.key(i), copied_key, depth + 1) ||
-          !copy(walk.value(i), copied_value, depth + 1) ||
+      if (!copy(walk.key(i), copied_key, depth + 1) || !copy(walk.value(i), copied_value, depth + 1) ||
           map.add(copied_key, copied_value).is_error())
         return false;
     }

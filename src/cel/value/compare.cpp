@@ -84,8 +84,7 @@ bool same_kind_equal(Context& ctx, const Value& a, const Value& b, int depth) {
       if (!a.has_value() || !b.has_value()) return a.has_value() == b.has_value();
       return deep_equal(ctx, a.inner(), b.inner(), depth + 1);
     case Kind::kOpaque:
-      return a.as_opaque().type_name() == b.as_opaque().type_name() &&
-             a.as_opaque().equals(b.as_opaque());
+      return a.as_opaque().type_name() == b.as_opaque().type_name() && a.as_opaque().equals(b.as_opaque());
     case Kind::kAbsent:
     case Kind::kError: return false;
   }

@@ -1,6 +1,6 @@
 // Equality and order of values as CEL defines them: numbers compare across int, uint and double as on
-// one number line (an int and a double to the double's precision), NaN equals nothing, values of different kinds are unequal. Beyond
-// the language, a timestamp compares with its RFC 3339 text.
+// one number line (an int and a double to the double's precision), NaN equals nothing, values of
+// different kinds are unequal. Beyond the language, a timestamp compares with its RFC 3339 text.
 #pragma once
 
 #include <compare>

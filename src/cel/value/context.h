@@ -28,9 +28,7 @@ struct Context {
   bool charge_bytes(size_t bytes) { return charge(1 + bytes / 32); }
   bool exhausted() const { return steps_left == 0; }
 
-  Value fault(Fault fault, std::string_view message) {
-    return Value::error(arena, fault, message);
-  }
+  Value fault(Fault fault, std::string_view message) { return Value::error(arena, fault, message); }
   Value out_of_steps() const;
   Value out_of_memory() const;
   // "no such overload: size(int)"

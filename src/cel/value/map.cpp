@@ -13,6 +13,9 @@ namespace {
 
 // Up to here comparing stored hashes one after the other beats probing.
 constexpr uint32_t kLinear = 8;
+// Half-full tables of honest keys never come near this; keys chosen to collide do, and are refused
+// before every lookup becomes a walk through all of them.
+constexpr uint32_t kMaxProbes = 500;
 
 bool same_key(const Value& a, const Value& b) {
   if (a.is(Kind::kString)) return b.is(Kind::kString) && a.as_text() == b.as_text();
@@ -46,9 +49,8 @@ const MapEntry* find_entry(const MapData& map, const Value& key, uint64_t hash) 
 }
 
 const MapEntry* find_entry(const MapData& map, const Name& name) {
-  return probe(map, name.hash, [&](const Value& k) {
-    return k.is(Kind::kString) && k.as_text() == name.text;
-  });
+  return probe(map, name.hash,
+               [&](const Value& k) { return k.is(Kind::kString) && k.as_text() == name.text; });
 }
 
 Value map_find(Arena& arena, const Value& map, const Value& key) {
@@ -61,12 +63,9 @@ Value map_find(Arena& arena, const Value& map, const Value& key) {
   return e == nullptr ? Value() : e->value;
 }
 
-size_t map_size(const Value& map) {
-  return map.is_foreign() ? map.object().size() : map.map_data().size;
-}
+size_t map_size(const Value& map) { return map.is_foreign() ? map.object().size() : map.map_data().size; }
 
-MapWalk::MapWalk(Arena& arena, const Value& map)
-    : arena_(arena), map_(map), size_(map_size(map)) {
+MapWalk::MapWalk(Arena& arena, const Value& map) : arena_(arena), map_(map), size_(map_size(map)) {
   if (!map.is_foreign()) return;
   keys_.resize(size_);
   map.object().keys(keys_);
@@ -79,7 +78,8 @@ Value MapWalk::value(size_t i) const {
 }
 
 MapBuilder::MapBuilder(Context& ctx, size_t capacity)
-    : ctx_(ctx), entries_(ctx.arena.allocate_array<MapEntry>(capacity)),
+    : ctx_(ctx),
+      entries_(ctx.arena.allocate_array<MapEntry>(capacity)),
       capacity_(static_cast<uint32_t>(capacity)) {
   failed_ = entries_ == nullptr;
   if (failed_ || capacity_ <= kLinear) return;
@@ -94,8 +94,7 @@ MapBuilder::MapBuilder(Context& ctx, size_t capacity)
 Value MapBuilder::add(const Value& key, const Value& value) {
   if (failed_ || size_ == capacity_) return ctx_.out_of_memory();
   if (!is_map_key(key)) {
-    return ctx_.fault(Fault::kInvalidArgument,
-                      "unsupported key type: " + std::string(type_name(key)));
+    return ctx_.fault(Fault::kInvalidArgument, "unsupported key type: " + std::string(type_name(key)));
   }
   uint64_t hash = hash_key(key);
   MapData so_far{entries_, size_, mask_, slots_};
@@ -105,7 +104,9 @@ Value MapBuilder::add(const Value& key, const Value& value) {
   ++size_;
   if (slots_ != nullptr) {
     uint64_t at = hash & mask_;
-    while (slots_[at] != 0) at = (at + 1) & mask_;
+    uint32_t probes = 0;
+    for (; slots_[at] != 0; at = (at + 1) & mask_)
+      if (++probes > kMaxProbes) return ctx_.out_of_steps();
     slots_[at] = size_;
   }
   return Value();

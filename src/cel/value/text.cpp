@@ -57,8 +57,8 @@ void append_literal(std::string& out, const Value& v, size_t max_bytes, int dept
     case Kind::kUint: out += fmt::format("{}u", v.as_uint()); break;
     case Kind::kDouble: out += double_literal(v.as_double()); break;
     case Kind::kString:
-      out += v.as_text().size() > max_bytes ? quote(v.as_text().substr(0, max_bytes)) + "…"
-                                            : quote(v.as_text());
+      out +=
+          v.as_text().size() > max_bytes ? quote(v.as_text().substr(0, max_bytes)) + "…" : quote(v.as_text());
       break;
     case Kind::kBytes: out += quote_bytes(v.as_text()); break;
     case Kind::kList: append_list(out, v, max_bytes, depth); break;
@@ -150,8 +150,8 @@ bool is_valid_utf8(std::string_view s) {
     for (size_t k = 1; k < n; ++k)
       if ((byte(i + k) & 0xc0) != 0x80) return false;
     unsigned second = byte(i + 1);
-    if ((c == 0xe0 && second < 0xa0) || (c == 0xed && second > 0x9f) ||
-        (c == 0xf0 && second < 0x90) || (c == 0xf4 && second > 0x8f))
+    if ((c == 0xe0 && second < 0xa0) || (c == 0xed && second > 0x9f) || (c == 0xf0 && second < 0x90) ||
+        (c == 0xf4 && second > 0x8f))
       return false;
     i += n;
   }
@@ -173,8 +173,7 @@ void append_utf8(std::string& out, uint32_t c) {
   } else if (c < 0x10000) {
     put(0xe0 | c >> 12), put(0x80 | (c >> 6 & 0x3f)), put(0x80 | (c & 0x3f));
   } else {
-    put(0xf0 | c >> 18), put(0x80 | (c >> 12 & 0x3f)), put(0x80 | (c >> 6 & 0x3f)),
-        put(0x80 | (c & 0x3f));
+    put(0xf0 | c >> 18), put(0x80 | (c >> 12 & 0x3f)), put(0x80 | (c >> 6 & 0x3f)), put(0x80 | (c & 0x3f));
   }
 }
 

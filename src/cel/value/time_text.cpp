@@ -57,15 +57,14 @@ struct Unit {
   std::string_view name;
   int64_t nanos;
 };
-constexpr Unit kUnits[] = {{"ns", 1},          {"us", 1000},       {"µs", 1000}, {"ms", 1000000},
+constexpr Unit kUnits[] = {{"ns", 1},         {"us", 1000},       {"µs", 1000},        {"ms", 1000000},
                            {"s", 1000000000}, {"m", 60000000000}, {"h", 3600000000000}};
 
 // The longest unit wins, so that "ms" is not read as minutes.
 const Unit* take_unit(std::string_view s, size_t& at) {
   const Unit* best = nullptr;
   for (const Unit& u : kUnits)
-    if (s.substr(at).starts_with(u.name) && (best == nullptr || u.name.size() > best->name.size()))
-      best = &u;
+    if (s.substr(at).starts_with(u.name) && (best == nullptr || u.name.size() > best->name.size())) best = &u;
   if (best != nullptr) at += best->name.size();
   return best;
 }
@@ -103,8 +102,7 @@ std::optional<Value> parse_timestamp(std::string_view s) {
   int month = take_digits(s, at, 2);
   if (month < 1 || !take(s, at, '-')) return std::nullopt;
   int day = take_digits(s, at, 2);
-  std::chrono::year_month_day date{std::chrono::year{year},
-                                   std::chrono::month{static_cast<unsigned>(month)},
+  std::chrono::year_month_day date{std::chrono::year{year}, std::chrono::month{static_cast<unsigned>(month)},
                                    std::chrono::day{static_cast<unsigned>(day < 0 ? 0 : day)}};
   if (!date.ok() || !take(s, at, 'T', 't')) return std::nullopt;
   int hour = take_digits(s, at, 2);
@@ -129,8 +127,8 @@ std::string timestamp_text(const Value& t) {
   if (rest < 0) --day, rest += 86400;
   std::chrono::year_month_day ymd{std::chrono::sys_days{std::chrono::days{day}}};
   return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}{}Z", static_cast<int>(ymd.year()),
-                     static_cast<unsigned>(ymd.month()), static_cast<unsigned>(ymd.day()),
-                     rest / 3600, rest / 60 % 60, rest % 60, fraction_text(t.nanos()));
+                     static_cast<unsigned>(ymd.month()), static_cast<unsigned>(ymd.day()), rest / 3600,
+                     rest / 60 % 60, rest % 60, fraction_text(t.nanos()));
 }
 
 std::optional<int64_t> parse_duration_nanos(std::string_view s) {

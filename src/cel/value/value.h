@@ -74,19 +74,17 @@ class Value {
   static Value null() { return Value(Kind::kNull, 0, 0); }
   static Value boolean(bool b) { return Value(Kind::kBool, 0, b ? 1 : 0); }
   static Value integer(int64_t i) { return Value(Kind::kInt, 0, i); }
-  static Value unsigned_integer(uint64_t u) {
-    return Value(Kind::kUint, 0, static_cast<int64_t>(u));
-  }
+  static Value unsigned_integer(uint64_t u) { return Value(Kind::kUint, 0, static_cast<int64_t>(u)); }
   static Value real(double d) {
     Value v(Kind::kDouble, 0, 0);
     v.d_ = d;
     return v;
   }
-  // Text longer than 4 GiB is cut: nothing upstream of us takes such a body.
+  // Text of 4 GiB and more is cut: nothing upstream of us takes such a body.
   static Value string(std::string_view s) { return text(Kind::kString, s); }
   static Value bytes(std::string_view s) { return text(Kind::kBytes, s); }
   static Value list(std::span<const Value> items) {
-    Value v(Kind::kList, static_cast<uint32_t>(items.size()), 0);
+    Value v(Kind::kList, length(items.size()), 0);
     v.items_ = items.data();
     return v;
   }
@@ -108,9 +106,7 @@ class Value {
     return v;
   }
   // nanos in [0, 999999999]; the seconds round towards the past.
-  static Value timestamp(int64_t seconds, uint32_t nanos) {
-    return Value(Kind::kTimestamp, nanos, seconds);
-  }
+  static Value timestamp(int64_t seconds, uint32_t nanos) { return Value(Kind::kTimestamp, nanos, seconds); }
   static Value timestamp(Time t);
   static Value duration(int64_t nanos) { return Value(Kind::kDuration, 0, nanos); }
   // The name must live as long as the value: type names are literals or the program's.
@@ -138,8 +134,7 @@ class Value {
     return v;
   }
   // Copies the message into the arena.
-  static Value error(Arena& arena, Fault fault, std::string_view message,
-                     uint32_t position = kNoPosition);
+  static Value error(Arena& arena, Fault fault, std::string_view message, uint32_t position = kNoPosition);
 
   Kind kind() const { return kind_; }
   bool is(Kind k) const { return kind_ == k; }
@@ -149,9 +144,7 @@ class Value {
   bool is_false() const { return kind_ == Kind::kBool && i_ == 0; }
   bool is_missing_key() const { return is_error() && fault() == Fault::kMissingKey; }
   bool is_budget_error() const { return is_error() && fault() == Fault::kBudget; }
-  bool is_number() const {
-    return kind_ == Kind::kInt || kind_ == Kind::kUint || kind_ == Kind::kDouble;
-  }
+  bool is_number() const { return kind_ == Kind::kInt || kind_ == Kind::kUint || kind_ == Kind::kDouble; }
 
   bool as_bool() const { return i_ != 0; }
   int64_t as_int() const { return i_; }
@@ -184,8 +177,9 @@ class Value {
  private:
   static constexpr uint8_t kForeign = 1;
   constexpr Value(Kind kind, uint32_t extra, int64_t i) : kind_(kind), extra_(extra), i_(i) {}
+  static uint32_t length(size_t n) { return n > UINT32_MAX ? UINT32_MAX : static_cast<uint32_t>(n); }
   static Value text(Kind kind, std::string_view s) {
-    Value v(kind, static_cast<uint32_t>(s.size()), 0);
+    Value v(kind, length(s.size()), 0);
     v.chars_ = s.data();
     return v;
   }
@@ -246,9 +240,7 @@ class Opaque {
 std::string_view type_name(const Value& v);
 
 // Lists and maps whoever they belong to.
-inline size_t list_size(const Value& v) {
-  return v.is_foreign() ? v.sequence().size() : v.items().size();
-}
+inline size_t list_size(const Value& v) { return v.is_foreign() ? v.sequence().size() : v.items().size(); }
 inline Value list_at(Arena& arena, const Value& v, size_t i) {
   return v.is_foreign() ? v.sequence().at(i, arena) : v.items()[i];
 }

@@ -21,7 +21,8 @@ TEST(Arena, small_things_need_no_allocation_and_the_ceiling_holds) {
 }
 
 TEST(Value, numbers_compare_across_types) {
-  EXPECT_EQ(compare_numbers(Value::integer(-1), Value::unsigned_integer(UINT64_MAX)), std::partial_ordering::less);
+  EXPECT_EQ(compare_numbers(Value::integer(-1), Value::unsigned_integer(UINT64_MAX)),
+            std::partial_ordering::less);
   EXPECT_EQ(compare_numbers(Value::unsigned_integer(3), Value::real(3.0)), std::partial_ordering::equivalent);
   EXPECT_EQ(compare_numbers(Value::integer(3), Value::real(3.5)), std::partial_ordering::less);
   EXPECT_EQ(compare_numbers(Value::real(1e300), Value::integer(INT64_MAX)), std::partial_ordering::greater);
@@ -74,10 +75,10 @@ TEST(Text, utf8) {
 }
 
 TEST(Text, literals_read_back_to_the_same_value) {
-  for (std::string_view text : {"1", "-5", "7u", "1.5", "-0.0", "1e+300", R"("a\n\"\\ñ\x01")", R"(b"\x00a\xff")",
-                                "[1, [2u]]", R"({"a": null, 1: true})", R"(timestamp("2024-01-01T00:00:00Z"))",
-                                R"(duration("-1.500s"))", "optional.of(1)", "optional.none()", "int",
-                                R"(double("NaN"))", R"(double("-Infinity"))"})
+  for (std::string_view text :
+       {"1", "-5", "7u", "1.5", "-0.0", "1e+300", R"("a\n\"\\ñ\x01")", R"(b"\x00a\xff")", "[1, [2u]]",
+        R"({"a": null, 1: true})", R"(timestamp("2024-01-01T00:00:00Z"))", R"(duration("-1.500s"))",
+        "optional.of(1)", "optional.none()", "int", R"(double("NaN"))", R"(double("-Infinity"))"})
     EXPECT_EQ(eval_text(text), text);
 }
 

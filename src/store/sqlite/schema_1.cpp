@@ -194,6 +194,8 @@ CREATE TABLE "outbox" (
   "created_at" INTEGER NOT NULL,
   "next_attempt_at" INTEGER NOT NULL,
   "ended_at" INTEGER,
+  "in_doubt" INTEGER NOT NULL,
+  "asking" INTEGER NOT NULL,
   PRIMARY KEY (workspace_id, "id")
 ) STRICT;
 CREATE TABLE "idempotency" (
@@ -217,6 +219,7 @@ CREATE TABLE "audit_entry" (
   PRIMARY KEY (workspace_id, "id")
 ) STRICT;
 CREATE INDEX deployment_version_history ON deployment_version (workspace_id, deployment_id, created_at);
+CREATE INDEX deployment_version_tag ON deployment_version (workspace_id, deployment_id, tag);
 CREATE INDEX deployment_version_hot ON deployment_version (workspace_id) WHERE retired = 0;
 CREATE INDEX job_hot ON job (workspace_id) WHERE live = 1;
 CREATE INDEX job_history ON job (workspace_id, deployment_id, resource_id, environment_id, created_at);
