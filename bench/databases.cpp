@@ -30,7 +30,13 @@ int64_t query_integer(const std::string& address, const std::string& sql) {
 const char* name_of(Kind kind) { return kind == Kind::kSqlite ? "SQLite" : "PostgreSQL"; }
 
 Kind kind_named(const std::string& name) {
+  CHECK(name == name_of(Kind::kSqlite) || name == name_of(Kind::kPostgres), "no such store: " + name);
   return name == name_of(Kind::kSqlite) ? Kind::kSqlite : Kind::kPostgres;
+}
+
+std::vector<Kind> kinds(const std::string& name) {
+  if (name.empty()) return {Kind::kSqlite, Kind::kPostgres};
+  return {kind_named(name)};
 }
 
 std::string Databases::fresh(Kind kind) {

@@ -12,9 +12,10 @@
 namespace ctrlplane::bench {
 
 enum class Kind : uint8_t { kSqlite, kPostgres };
-inline constexpr Kind kKinds[] = {Kind::kSqlite, Kind::kPostgres};
 const char* name_of(Kind kind);
 Kind kind_named(const std::string& name);
+// The one of this name, or both if it is empty.
+std::vector<Kind> kinds(const std::string& name);
 
 class Databases {
  public:

@@ -59,7 +59,7 @@ Changes decide_alone(store::Store& store, const Fleet& fleet) {
   Changes changes;
   uint64_t nonce = 0;
   const Time now = fleet.created_at + hours(1);
-  auto begin = [&] { return Tx(state, now, IdSource(now, mix64(++nonce)), changes); };
+  auto begin = [&] { return Tx(state, now, Duration{}, IdSource(now, mix64(++nonce)), changes); };
   auto rest = [&] {
     size_t units = 0;
     for (; has_work(state); ++units) {
@@ -120,7 +120,8 @@ int child(const std::vector<std::string>& args) {
   return 0;
 }
 
-int run(bool quick) {
+int run(const Options& options) {
+  const bool quick = options.quick;
   const std::vector<size_t> sizes =
       quick ? std::vector<size_t>{100, 1'000} : std::vector<size_t>{1'000, 10'000, 100'000};
   TablePrinter speed({"store", "targets", "seconds", "jobs/s", "bare jobs/s", "ratio", "bulk jobs/s", "decisions/s",
@@ -128,7 +129,7 @@ int run(bool quick) {
   TablePrinter cost({"store", "targets", "rows/job", "disk bytes/job", "written bytes/job", "commits",
                      "rows/commit", "commit p99 ms", "memory/target", "with its job"});
   double worst = 1e9;
-  for (Kind kind : kKinds) {
+  for (Kind kind : kinds(options.store)) {
     for (size_t targets : sizes) {
       progress("{}: {} targets", name_of(kind), targets);
       // Each size has its own server and folder: what one run leaves to the disk must not slow the next.
@@ -175,5 +176,5 @@ int run(bool quick) {
 int main(int argc, char** argv) {
   auto options = ctrlplane::bench::parse_options(argc, argv);
   if (!options.child.empty()) return ctrlplane::bench::child(options.child);
-  return ctrlplane::bench::run(options.quick);
+  return ctrlplane::bench::run(options);
 }

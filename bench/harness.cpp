@@ -157,11 +157,16 @@ Options parse_options(int argc, char** argv) {
       options.child.assign(argv + i + 1, argv + argc);
       return options;
     }
-    if (arg != "--quick") {
-      fmt::print(stderr, "usage: [--quick]\n  --quick  small sizes, for a look at whether it works\n");
+    if (arg == "--quick") {
+      options.quick = true;
+    } else if (arg == "--store" && i + 1 < argc) {
+      options.store = argv[++i];
+    } else {
+      fmt::print(stderr,
+                 "usage: [--quick] [--store SQLite|PostgreSQL]\n"
+                 "  --quick  small sizes, for a look at whether it works\n");
       std::exit(2);
     }
-    options.quick = true;
   }
   return options;
 }

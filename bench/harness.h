@@ -122,6 +122,7 @@ void figure(std::string_view name, double value);
 
 struct Options {
   bool quick = false;
+  std::string store;               // only this one; empty: both
   std::vector<std::string> child;  // what follows --child
 };
 Options parse_options(int argc, char** argv);

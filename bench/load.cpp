@@ -115,12 +115,13 @@ Figures best_of(Kind kind, const std::string& address) {
   return best;
 }
 
-int run(bool quick) {
+int run(const Options& options) {
+  const bool quick = options.quick;
   const size_t resources = quick ? 200 : 2000, deployments = quick ? 50 : 500;
   TablePrinter table({"store", "targets", "jobs in SQL", "loaded s", "first decision s", "all decided s", "MB",
                       "bytes/target", "peak/target"});
   double slowest = 0, largest = 0, growth = 0;
-  for (Kind kind : kKinds) {
+  for (Kind kind : kinds(options.store)) {
     Databases databases;
     const std::string address = databases.fresh(kind);
     Fleet fleet = make_fleet(resources, deployments);
@@ -161,5 +162,5 @@ int run(bool quick) {
 int main(int argc, char** argv) {
   auto options = ctrlplane::bench::parse_options(argc, argv);
   if (!options.child.empty()) return ctrlplane::bench::child(options.child);
-  return ctrlplane::bench::run(options.quick);
+  return ctrlplane::bench::run(options);
 }

@@ -153,13 +153,14 @@ std::string three(const Histogram& h) {
   return fmt::format("{} / {} / {}", ms(h.quantile(0.5)), ms(h.quantile(0.99)), ms(h.max()));
 }
 
-int run(bool quick) {
+int run(const Options& options) {
+  const bool quick = options.quick;
   const size_t resources = quick ? 1'000 : 10'000, deployments = 10;
   TablePrinter waits({"store", "meanwhile", "seconds", "probes", "cancel, durable", "cancel, unknown job",
                       "in the queue", "one-row commit"});
   TablePrinter turns({"store", "meanwhile", "rows", "commits", "turn p99 / max", "commit p50 / p99 / max"});
   Duration worst, longest_turn, worst_neighbour;
-  for (Kind kind : kKinds) {
+  for (Kind kind : kinds(options.store)) {
     Databases databases;
     const std::string address = databases.fresh(kind);
     auto store = open_store(kind, address);
@@ -215,4 +216,4 @@ int run(bool quick) {
 }  // namespace
 }  // namespace ctrlplane::bench
 
-int main(int argc, char** argv) { return ctrlplane::bench::run(ctrlplane::bench::parse_options(argc, argv).quick); }
+int main(int argc, char** argv) { return ctrlplane::bench::run(ctrlplane::bench::parse_options(argc, argv)); }

@@ -20,7 +20,7 @@ Result<Job> hand_over(Tx& tx, JobIx j, const Recipient& to) {
   job.fences_itself = to.fences_itself;
   job.handed_over_at = job.updated_at = tx.now;
   tx.put(job);
-  if (!to.instance.empty()) tx.state.set_lease(j, tx.now + kAgentLease);
+  if (!to.instance.empty()) tx.state.set_lease(j, tx.uptime + kAgentLease);
   return job;
 }
 

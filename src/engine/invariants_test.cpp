@@ -347,7 +347,7 @@ TEST(Engine, decides_the_same_from_the_same_inputs) {
       Changes changes[2];
       for (Changes& out : changes) {
         auto state = random.world.rows.load();
-        Tx tx(*state, random.world.now, IdSource(random.world.now, 42), out);
+        Tx tx(*state, random.world.now, random.world.uptime(), IdSource(random.world.now, 42), out);
         (void)execute(tx, Request{command});
         while (work(tx)) {
         }

@@ -107,7 +107,7 @@ Reply report(Tx& tx, const ReportJob& c) {
     return fail(ErrorCode::kConflict, fmt::format("the job is held by {}", row.holder));
   if (c.status == JobStatus::kPending || c.status == JobStatus::kQueued)
     return invalid("status", fmt::format("{} cannot be reported", to_string(c.status)));
-  if (!c.instance.empty()) tx.state.set_lease(j, tx.now + kAgentLease);
+  if (!c.instance.empty()) tx.state.set_lease(j, tx.uptime + kAgentLease);
   if (is_terminal(c.status)) {
     if (!c.external_id.empty() && row.external_id != c.external_id) {
       Job named = row;
@@ -135,9 +135,9 @@ Reply heartbeat(Tx& tx, const Heartbeat& c) {
       answer.jobs.push_back(id);
       continue;
     }
-    Time lease = tx.state.jobs[j].lease_until;
-    bool had_lapsed = lease <= tx.now || lease == Time::never();
-    tx.state.set_lease(j, tx.now + kAgentLease);
+    Duration lease = tx.state.jobs[j].lease_until;
+    bool had_lapsed = lease <= tx.uptime || lease == kNoLease;
+    tx.state.set_lease(j, tx.uptime + kAgentLease);
     Job job = tx.state.jobs[j].row;
     if (had_lapsed && job.status == JobStatus::kActionRequired) {  // the agent is back
       job.status = job.started_at ? JobStatus::kInProgress : JobStatus::kQueued;
@@ -223,8 +223,9 @@ void job_timed_out(Tx& tx, JobIx j) {
 void lease_fired(Tx& tx, JobIx j) {
   JobSlot& slot = tx.state.jobs[j];
   if (is_terminal(slot.row.status) || slot.row.holder.empty()) return;
-  if (slot.lease_until > tx.now) return tx.state.timers.add(slot.lease_until, TimerKind::kAgentLease, slot.row.id.uuid);
-  slot.lease_until = Time::never();  // its timer is spent: whoever renews it arms another
+  if (slot.lease_until > tx.uptime)
+    return tx.state.lease_timers.add(slot.lease_until, TimerKind::kAgentLease, slot.row.id.uuid);
+  slot.lease_until = kNoLease;  // its timer is spent: whoever renews it arms another
   if (slot.row.status == JobStatus::kActionRequired) return;
   if (slot.row.fences_itself)
     end_job(tx, j, JobStatus::kFailure, fmt::format("agent instance {} was lost", slot.row.holder));

@@ -46,11 +46,11 @@ TEST_F(Lease, lasts_as_long_as_the_heart_beats_with_one_timer_a_job) {
   one_target();
   publish("v1");
   Job job = claimed(true);
-  size_t timers = state->timers.size();
+  size_t timers = state->timers.size() + state->lease_timers.size();
   for (int i = 0; i < 100; ++i) {
     pass(seconds(30));
     beat(job.id);
-    ASSERT_LE(state->timers.size(), timers);
+    ASSERT_LE(state->timers.size() + state->lease_timers.size(), timers);
   }
   ASSERT_TRUE(only_job());
   EXPECT_EQ(only_job()->status, JobStatus::kQueued);
@@ -120,9 +120,9 @@ TEST_F(Lease, timeout_has_one_timer_however_often_the_agent_reports) {
   one_target("http-pull", hours(2));
   publish("v1");
   Job job = claimed(true);
-  size_t timers = state->timers.size();
+  size_t timers = state->timers.size() + state->lease_timers.size();
   for (int i = 0; i < 50; ++i) ASSERT_TRUE(report(job.id, JobStatus::kInProgress));
-  EXPECT_EQ(state->timers.size(), timers);
+  EXPECT_EQ(state->timers.size() + state->lease_timers.size(), timers);
 }
 
 TEST_F(Lease, timeout_survives_a_load) {

@@ -115,15 +115,18 @@ bool work(Tx& tx) {
 
 bool run_due_timers(Tx& tx, size_t limit) {
   for (; limit > 0; --limit) {
+    auto lease = tx.state.lease_timers.pop_due(tx.uptime);
+    if (!lease) break;
+    if (JobIx j = tx.state.jobs.find(JobId{lease->subject})) lease_fired(tx, j);
+  }
+  for (; limit > 0; --limit) {
     auto timer = tx.state.timers.pop_due(tx.now);
     if (!timer) return false;
     JobIx j = tx.state.jobs.find(JobId{timer->subject});
     switch (timer->kind) {
+      case TimerKind::kAgentLease: break;  // above
       case TimerKind::kJobTimeout:
         if (j) job_timed_out(tx, j);
-        break;
-      case TimerKind::kAgentLease:
-        if (j) lease_fired(tx, j);
         break;
       case TimerKind::kOutboxAttempt: break;  // the outbox pump looks at the rows that are due
       case TimerKind::kIdempotencyExpiry: tx.erase(IdempotencyRecord{.key = Digest{timer->subject.bytes}}); break;

@@ -20,10 +20,12 @@ class World {
   Changes last;                               // of the latest command
   std::function<void(const Changes&)> watch;  // sees each command's changes after `rows` has them
 
+  Duration uptime() const { return now - kStart; }
+
   template <class Fn>
   auto transact(Fn&& fn) {
     last.clear();
-    Tx tx(*state, now, IdSource(now, mix64(++nonce)), last);
+    Tx tx(*state, now, uptime(), IdSource(now, mix64(++nonce)), last);
     auto result = fn(tx);
     for (const Change& c : last) rows.apply(c);
     if (watch) watch(last);
@@ -43,12 +45,17 @@ class World {
   // Time goes by, and what is due happens.
   void pass(Duration d) {
     now = now + d;
-    while (state->timers.next() && *state->timers.next() <= now) CHECK(run(Tick{}).has_value());
+    auto due = [&] {
+      auto next = state->timers.next();
+      auto lease = state->lease_timers.next();
+      return (next && *next <= now) || (lease && *lease <= uptime());
+    };
+    while (due()) CHECK(run(Tick{}).has_value());
     drain();
   }
   void reload() {
     state = rows.load();
-    state->renew_all_leases(now, kAgentLease);
+    state->renew_all_leases(uptime(), kAgentLease);
   }
 
   // ---- Shorthand: each must succeed ------------------------------------------------------------------

@@ -12,11 +12,13 @@ namespace ctrlplane {
 
 class Tx {
  public:
-  Tx(State& state, Time now, IdSource ids, Changes& changes)
-      : state(state), now(now), ids(ids), changes_(changes), first_(changes.size()) {}
+  Tx(State& state, Time now, Duration uptime, IdSource ids, Changes& changes)
+      : state(state), now(now), uptime(uptime), ids(ids), changes_(changes), first_(changes.size()) {}
 
   State& state;
   const Time now;
+  // Of the process, for what lives in memory only: agent leases must not end because a wall clock was set.
+  const Duration uptime;
   IdSource ids;
   std::string actor = "system";
 

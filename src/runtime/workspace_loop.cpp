@@ -134,7 +134,7 @@ void WorkspaceLoop::on_loaded(Result<Loaded> loaded) {
   nonce_ = owner_.token.uuid.low() ^ owner_.token.uuid.high();
   gathering_ = {};
   phase_ = Phase::kActive;
-  state_->renew_all_leases(now(), kAgentLease);
+  state_->renew_all_leases(boot(), kAgentLease);
   timer_at_.reset();
   timers_are_due_ = false;
   for (FeedListener* l : host_.listeners) l->loaded(*this);
@@ -209,7 +209,7 @@ void WorkspaceLoop::turn() {
 
 Tx WorkspaceLoop::begin() {
   last_now_ = now();
-  return Tx(*state_, last_now_, IdSource(last_now_, mix64(nonce_ += 0x632be59bd9b4e019ull)), gathering_.changes);
+  return Tx(*state_, last_now_, boot(), IdSource(last_now_, mix64(nonce_ += 0x632be59bd9b4e019ull)), gathering_.changes);
 }
 
 // How many rows may be gathered before a lane waits for the commit under way. The first lane never does.
@@ -367,6 +367,7 @@ bool WorkspaceLoop::step_set(Tx& tx) {
 }
 
 void WorkspaceLoop::audit(size_t count) {
+  schedule_timer();
   if (phase_ != Phase::kActive || !sets_.empty() || has_work(*state_) || state_->target_bound() == 0) return;
   for (size_t i = 0; i < count; ++i) {
     audit_cursor_ = (audit_cursor_ + 1) % state_->target_bound();
@@ -378,13 +379,16 @@ void WorkspaceLoop::audit(size_t count) {
   if (has_work(*state_)) schedule_turn();
 }
 
+// Whatever is due first, on either clock. Looked at again every turn and by the audit, because a wall clock
+// may be set in between.
 void WorkspaceLoop::schedule_timer() {
   if (phase_ != Phase::kActive || timers_are_due_) return;
-  auto next = state_->timers.next();
-  if (!next || (timer_at_ && *timer_at_ <= *next)) return;
-  timer_at_ = next;
-  Duration delay = std::max(*next - now(), Duration{0});
-  host_.executor.post_after(delay, [this, alive = alive_, at = *next] {
+  Duration at = kNoLease;
+  if (auto next = state_->timers.next()) at = boot() + std::max(*next - now(), Duration{0});
+  if (auto next = state_->lease_timers.next()) at = std::min(at, *next);
+  if (at == kNoLease || (timer_at_ && *timer_at_ <= at)) return;
+  timer_at_ = at;
+  host_.executor.post_after(at - boot(), [this, alive = alive_, at] {
     if (!*alive || timer_at_ != at) return;
     timer_at_.reset();
     timers_are_due_ = true;

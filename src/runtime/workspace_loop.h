@@ -173,7 +173,7 @@ class WorkspaceLoop {
   uint32_t audit_cursor_ = 0;
   bool turn_scheduled_ = false;
   bool timers_are_due_ = false;
-  std::optional<Time> timer_at_;
+  std::optional<Duration> timer_at_;  // boot time
   Task drained_;
   LoopStats stats_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // callbacks outlive the loop

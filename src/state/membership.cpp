@@ -79,7 +79,7 @@ TargetIx State::add_target(const TargetIxKey& key) {
   slot.at_in_deployment = static_cast<uint32_t>(list.size());
   list.push_back({n});
   resources[key.r].targets.push_back({n});
-  CHECK(target_by_key_.emplace(key, n).second, "target added twice");
+  CHECK(target_by_key_.add(key, n), "target added twice");
   if (!adrift_.empty()) {  // a deleted parent came back under its id: what still runs there still counts
     auto [from, to] = adrift_.equal_range(key_of({n}));
     for (auto it = from; it != to; ++it) stand_on({n}, it->second);
@@ -186,7 +186,10 @@ void State::remove_for_good(TargetIx t) {
   if (had_row && !(heir && targets_[heir.n].has_row)) orphans_.insert(key);
 }
 
+// One unit of the budget is a resource looked at or a target synchronised: with many deployments a single
+// resource is many of those.
 bool State::step(Work& work, size_t& budget) {
+  auto spend = [&](size_t units) { budget -= std::min(budget, units); };
   if (work.kind == Work::Kind::kDeployment && deployments[work.deployment].members.leaving) {
     auto& targets = deployments[work.deployment].targets;
     for (; !targets.empty(); --budget) {
@@ -206,16 +209,16 @@ bool State::step(Work& work, size_t& budget) {
         DeploymentIx d = work.deployment;
         MemberSet& m = deployments[d].members;
         if (set_bit(m.resources, r.n, selects(m, row)))
-          each_environment_of(d, [&](EnvironmentIx e) { sync_target(d, e, r); });
+          each_environment_of(d, [&](EnvironmentIx e) { spend(1), sync_target(d, e, r); });
         break;
       }
       case Work::Kind::kEnvironment: {
         EnvironmentIx e = work.environment;
         MemberSet& m = environments[e].members;
         if (m.leaving)
-          remove_targets_of(r, e);
+          spend(resources[r].targets.size()), remove_targets_of(r, e);
         else if (set_bit(m.resources, r.n, selects(m, row)))
-          each_deployment_of(e, [&](DeploymentIx d) { sync_target(d, e, r); });
+          each_deployment_of(e, [&](DeploymentIx d) { spend(1), sync_target(d, e, r); });
         break;
       }
       case Work::Kind::kLink: sync_target(work.deployment, work.environment, r); break;

@@ -8,10 +8,9 @@
 #include <memory>
 #include <vector>
 
-#include <boost/unordered/unordered_flat_map.hpp>
-
 #include "base/check.h"
 #include "base/uuid.h"
+#include "state/growing.h"
 
 namespace ctrlplane {
 
@@ -36,8 +35,8 @@ template <class Slot, class IdType, class IxType>
 class Slots {
  public:
   IxType find(const IdType& id) const {
-    auto it = by_id_.find(id);
-    return it == by_id_.end() ? IxType{} : IxType{it->second};
+    const uint32_t* n = by_id_.find(id);
+    return n ? IxType{*n} : IxType{};
   }
   // The id must be new.
   IxType add(const IdType& id) {
@@ -52,16 +51,14 @@ class Slots {
       slots_[n] = Slot{};
       used_[n] = true;
     }
-    CHECK(by_id_.emplace(id, n).second, "id added twice");
+    CHECK(by_id_.add(id, n), "id added twice");
     return {n};
   }
   void remove(const IdType& id) {
-    auto it = by_id_.find(id);
-    CHECK(it != by_id_.end(), "removing what is not there");
-    slots_[it->second] = Slot{};
-    used_[it->second] = false;
-    free_.push_back(it->second);
-    by_id_.erase(it);
+    IxType ix = find(id);
+    CHECK(ix, "removing what is not there");
+    by_id_.erase(id);
+    release(ix);
   }
   // Forgets the id at once but keeps the slot until release(): for entities that are torn down in slices.
   void forget(const IdType& id) { by_id_.erase(id); }
@@ -76,11 +73,6 @@ class Slots {
   bool used(IxType ix) const { return ix.n < used_.size() && used_[ix.n]; }
   uint32_t bound() const { return static_cast<uint32_t>(slots_.size()); }
   size_t size() const { return by_id_.size(); }
-  void reserve(size_t n) {
-    slots_.reserve(n);
-    used_.reserve(n);
-    by_id_.reserve(n);
-  }
 
   // fn(IxType, Slot&) for every slot in use, in slot order.
   template <class Fn>
@@ -90,10 +82,10 @@ class Slots {
   }
 
  private:
-  std::vector<Slot> slots_;
+  GrowingArray<Slot> slots_;
   std::vector<bool> used_;
   std::vector<uint32_t> free_;
-  boost::unordered_flat_map<IdType, uint32_t, UuidHash> by_id_;
+  GrowingMap<IdType, uint32_t, UuidHash> by_id_;
 };
 
 using SystemIx = Ix<SystemTag>;

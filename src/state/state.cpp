@@ -372,18 +372,18 @@ void State::erase(const Job& row) {
   if (JobIx j = jobs.find(row.id)) drop_job(j);
 }
 
-void State::set_lease(JobIx j, Time until) {
+void State::set_lease(JobIx j, Duration until) {
   // One timer a job, however many heartbeats: the one in the heap is set again when it fires early.
-  if (jobs[j].lease_until == Time::never()) timers.add(until, TimerKind::kAgentLease, jobs[j].row.id.uuid);
+  if (jobs[j].lease_until == kNoLease) lease_timers.add(until, TimerKind::kAgentLease, jobs[j].row.id.uuid);
   jobs[j].lease_until = until;
 }
 
-void State::renew_all_leases(Time now, Duration lease) {
+void State::renew_all_leases(Duration uptime, Duration lease) {
   std::vector<JobIx> held;
   jobs.each([&](JobIx j, const JobSlot& slot) {
     if (!slot.row.holder.empty() && !is_terminal(slot.row.status)) held.push_back(j);
   });
-  for (JobIx j : held) set_lease(j, now + lease);
+  for (JobIx j : held) set_lease(j, uptime + lease);
 }
 
 // ---- Targets -----------------------------------------------------------------------------------------
@@ -436,8 +436,8 @@ void State::erase(const TargetState& row) {
 }
 
 TargetIx State::target(DeploymentIx d, EnvironmentIx e, ResourceIx r) const {
-  auto it = target_by_key_.find({d, e, r});
-  return it == target_by_key_.end() ? TargetIx{} : TargetIx{it->second};
+  const uint32_t* n = target_by_key_.find({d, e, r});
+  return n ? TargetIx{*n} : TargetIx{};
 }
 
 TargetIx State::target(const TargetKey& key) const {

@@ -72,12 +72,14 @@ struct AgentSlot {
   std::map<std::string, std::set<JobId>> claimed;  // by instance: handed over, not yet reported on
 };
 
+inline constexpr Duration kNoLease{std::numeric_limits<int64_t>::max()};
+
 struct JobSlot {
   Job row;
   TargetIx target;       // none once the target is gone
   VersionIx version;     // what it deploys: stays known while it runs
   JobIx next_on_target;  // the other jobs of the attempt
-  Time lease_until = Time::never();  // heartbeats are memory only
+  Duration lease_until = kNoLease;  // of uptime; heartbeats are memory only
 };
 
 struct PastVersionIx {
@@ -139,6 +141,7 @@ class State {
   std::map<OutboxId, OutboxItem> outbox;        // pending and sending
   boost::unordered_flat_map<Digest, IdempotencySlot, std::hash<Digest>> idempotency;
   Timers timers;
+  LeaseTimers lease_timers;
 
   // ---- By name -----------------------------------------------------------------------------------
   EnvironmentIx environment_named(std::string_view name) const;
@@ -184,9 +187,9 @@ class State {
   size_t dirty_count() const { return dirty_.size(); }
 
   // ---- Leases and parts: memory only ---------------------------------------------------------------
-  void set_lease(JobIx j, Time until);
+  void set_lease(JobIx j, Duration until);
   // After a load every holder gets a fresh lease; otherwise a take-over would fail every running job.
-  void renew_all_leases(Time now, Duration lease);
+  void renew_all_leases(Duration uptime, Duration lease);
   std::optional<Digest> cached_shared_part(DeploymentIx d, EnvironmentIx e, VersionIx v, AgentIx a) const;
   void cache_shared_part(DeploymentIx d, EnvironmentIx e, VersionIx v, AgentIx a, const Digest& digest);
   void cache_resource_part(ResourceIx r, const Digest& digest) { resources[r].part = digest; }
@@ -272,9 +275,9 @@ class State {
   void each_deployment_of(EnvironmentIx e, Fn&& fn) const;
 
   WorkspaceId id_;
-  std::vector<TargetSlot> targets_;
+  GrowingArray<TargetSlot> targets_;
   std::vector<uint32_t> free_targets_;
-  boost::unordered_flat_map<TargetIxKey, uint32_t, TargetIxHash> target_by_key_;
+  GrowingMap<TargetIxKey, uint32_t, TargetIxHash> target_by_key_;
   size_t target_count_ = 0;
 
   std::deque<Work> work_;

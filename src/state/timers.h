@@ -13,29 +13,33 @@
 namespace ctrlplane {
 
 enum class TimerKind : uint8_t {
+  kAgentLease,  // the only kind on uptime
   kJobTimeout,
-  kAgentLease,
   kOutboxAttempt,
   kIdempotencyExpiry,
 };
 
-struct Timer {
-  Time due;
+template <class Instant>
+struct BasicTimer {
+  Instant due;
   TimerKind kind;
   Uuid subject;  // the job, outbox row or key it concerns
 };
 
-class Timers {
+template <class Instant>
+class BasicTimers {
  public:
-  void add(Time due, TimerKind kind, Uuid subject) { heap_.push({due, kind, subject}); }
+  using Timer = BasicTimer<Instant>;
+
+  void add(Instant due, TimerKind kind, Uuid subject) { heap_.push({due, kind, subject}); }
   // Removes and returns the earliest timer due at `now`.
-  std::optional<Timer> pop_due(Time now) {
+  std::optional<Timer> pop_due(Instant now) {
     if (heap_.empty() || heap_.top().due > now) return std::nullopt;
     Timer t = heap_.top();
     heap_.pop();
     return t;
   }
-  std::optional<Time> next() const {
+  std::optional<Instant> next() const {
     if (heap_.empty()) return std::nullopt;
     return heap_.top().due;
   }
@@ -49,5 +53,8 @@ class Timers {
   };
   std::priority_queue<Timer, std::vector<Timer>, Later> heap_;
 };
+
+using Timers = BasicTimers<Time>;
+using LeaseTimers = BasicTimers<Duration>;  // on the process's uptime: see Tx
 
 }  // namespace ctrlplane

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <boost/unordered/unordered_flat_map.hpp>
 #include <fmt/core.h>
 
 #include "base/check.h"
@@ -30,7 +31,27 @@ std::vector<std::string_view> split_types(std::string_view text) {
   return parts;
 }
 
+struct TextHash {
+  using is_transparent = void;
+  size_t operator()(std::string_view s) const { return hash_text(s); }
+};
+
+using Index =
+    boost::unordered_flat_map<std::string, std::unique_ptr<FunctionEntry>, TextHash, std::equal_to<>>;
+
 }  // namespace
+
+struct Library::State {
+  TypePool types;
+  std::array<Index, 2> entries;  // by Style
+
+  Index& of(Style style) { return entries[static_cast<size_t>(style)]; }
+};
+
+Library::Library() : state_(std::make_unique<State>()) {}
+Library::~Library() = default;
+Library::Library(Library&&) noexcept = default;
+Library& Library::operator=(Library&&) noexcept = default;
 
 Status Library::add(const FunctionRow& row) {
   for (std::string_view signature : row.signatures)
@@ -48,10 +69,10 @@ Status Library::add(std::string_view name, Style style, Function call, std::stri
       overload.variadic = true;
       part.remove_suffix(3);
     }
-    overload.params.push_back(TRY(parse_type(part, types_)));
+    overload.params.push_back(TRY(parse_type(part, state_->types)));
   }
-  overload.result = TRY(parse_type(trimmed(signature.substr(arrow + 2)), types_));
-  auto& entry = entries_[static_cast<size_t>(style)][std::string(name)];
+  overload.result = TRY(parse_type(trimmed(signature.substr(arrow + 2)), state_->types));
+  auto& entry = state_->of(style)[std::string(name)];
   if (entry == nullptr)
     entry = std::make_unique<FunctionEntry>(FunctionEntry{std::string(name), style, call, {}});
   entry->overloads.push_back(std::move(overload));
@@ -59,14 +80,14 @@ Status Library::add(std::string_view name, Style style, Function call, std::stri
 }
 
 const FunctionEntry* Library::find(std::string_view name, Style style) const {
-  const Index& index = entries_[static_cast<size_t>(style)];
+  const Index& index = state_->of(style);
   auto it = index.find(name);
   return it == index.end() ? nullptr : it->second.get();
 }
 
 std::vector<std::string_view> Library::names(Style style) const {
   std::vector<std::string_view> out;
-  for (const auto& [name, entry] : entries_[static_cast<size_t>(style)]) out.push_back(name);
+  for (const auto& [name, entry] : state_->of(style)) out.push_back(name);
   std::sort(out.begin(), out.end());
   return out;
 }

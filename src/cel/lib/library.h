@@ -10,8 +10,6 @@
 #include <string_view>
 #include <vector>
 
-#include <boost/unordered/unordered_flat_map.hpp>
-
 #include "base/result.h"
 #include "cel/check/type.h"
 #include "cel/value/context.h"
@@ -48,20 +46,19 @@ struct FunctionEntry {
 
 class Library {
  public:
+  Library();
+  ~Library();
+  Library(Library&&) noexcept;
+  Library& operator=(Library&&) noexcept;
+
   Status add(const FunctionRow& row);
   Status add(std::string_view name, Style style, Function call, std::string_view signature);
   const FunctionEntry* find(std::string_view name, Style style) const;
   std::vector<std::string_view> names(Style style) const;
 
  private:
-  struct Hash {
-    using is_transparent = void;
-    size_t operator()(std::string_view s) const { return hash_text(s); }
-  };
-  using Index = boost::unordered_flat_map<std::string, std::unique_ptr<FunctionEntry>, Hash, std::equal_to<>>;
-
-  TypePool types_;
-  std::array<Index, 2> entries_;
+  struct State;  // keeps the hash table's header out of everybody's way
+  std::unique_ptr<State> state_;
 };
 
 // All families below, built once.

@@ -1,5 +1,7 @@
 #include "cel/value/value.h"
 
+#include <cmath>
+
 #include "cel/test_support.h"
 #include "cel/value/clone.h"
 #include "cel/value/compare.h"

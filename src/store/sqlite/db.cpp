@@ -146,6 +146,14 @@ Result<Statement*> Db::prepare(const std::string& sql) {
   return &statements_.emplace(sql, Statement(stmt)).first->second;
 }
 
+void Db::watch_log() {
+  auto note = [](void* self, sqlite3*, const char*, int pages) {
+    static_cast<Db*>(self)->log_pages_ = pages;
+    return SQLITE_OK;
+  };
+  sqlite3_wal_hook(db_.get(), note, this);
+}
+
 int64_t Db::changes() const { return sqlite3_changes64(db_.get()); }
 bool Db::in_transaction() const { return sqlite3_get_autocommit(db_.get()) == 0; }
 bool Db::read_only() const { return sqlite3_db_readonly(db_.get(), "main") == 1; }

@@ -74,6 +74,9 @@ class Db {
   // False once SQLite has ended the transaction by itself, as it does on some errors.
   bool in_transaction() const;
   bool read_only() const;
+  // From now on commits do not checkpoint; log_pages() is the length of the log after the last of them.
+  void watch_log();
+  int log_pages() const { return log_pages_; }
 
  private:
   struct Close {
@@ -83,6 +86,7 @@ class Db {
 
   std::unique_ptr<sqlite3, Close> db_;  // before the statements: they must go first
   std::unordered_map<std::string, Statement> statements_;
+  int log_pages_ = 0;
 };
 
 }  // namespace ctrlplane::store

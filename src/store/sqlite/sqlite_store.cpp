@@ -55,8 +55,11 @@ SqliteStore::SqliteStore(std::string path, SqliteOptions options, FileLock lock,
       options_(std::move(options)),
       lock_(std::move(lock)),
       writer_(std::move(writer)),
+      checkpointer_(path_, options_.vfs),
       upserts_(tables().size()),
-      erases_(tables().size()) {}
+      erases_(tables().size()) {
+  writer_->watch_log();
+}
 
 Result<std::unique_ptr<SqliteStore>> SqliteStore::open(const std::string& path,
                                                        const SqliteOptions& options) {
@@ -75,9 +78,13 @@ void SqliteStore::roll_back() {
 }
 
 Status SqliteStore::write(const std::function<Status()>& work) {
+  if (checkpointer_.rest_is_due())
+    if (auto done = writer_->exec("PRAGMA wal_checkpoint(PASSIVE)"); !done)
+      log::warn("cannot checkpoint", {{"error", done.error().message}});
   Status done = writer_->exec("BEGIN IMMEDIATE");
   if (done) done = work();
   if (done) done = writer_->exec("COMMIT");
+  if (done) checkpointer_.log_has(writer_->log_pages());
   if (!done) roll_back();
   return done;
 }

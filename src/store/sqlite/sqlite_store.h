@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "store/sqlite/checkpointer.h"
 #include "store/sqlite/db.h"
 #include "store/sqlite/file_lock.h"
 #include "store/store.h"
@@ -70,6 +71,7 @@ class SqliteStore final : public Store {
 
   std::mutex writing_;  // guards everything down to the next blank line
   std::unique_ptr<Db> writer_;
+  Checkpointer checkpointer_;
   std::vector<Statement*> upserts_, erases_;  // by table index; null until first used
   RowWriter rows_;
 
