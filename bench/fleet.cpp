@@ -48,11 +48,13 @@ Fleet make_fleet(size_t resources, size_t deployments) {
   f.agent = ids.make<AgentId>();
   for (size_t n = 0; n < resources; ++n) {
     ResourceInput in = resource_input(n);
-    Resource r{.id = ids.make<ResourceId>(), .identifier = in.identifier, .name = in.name, .kind = in.kind};
+    // Ids begin with the time: 20 resources a millisecond are about what a provider's set achieves.
+    const Time made = now + microseconds(static_cast<int64_t>(n) * 50);
+    Resource r{.id = IdSource(made, n).make<ResourceId>(), .identifier = in.identifier, .name = in.name, .kind = in.kind};
     r.version = in.version;
     r.config = in.config;
     r.metadata = in.metadata;
-    r.created_at = now;
+    r.created_at = made;
     f.resources.push_back(r.id);
     put(std::move(r));
   }

@@ -1,23 +1,27 @@
-// A compiled selector over one entity. Compile errors are kInvalid and point at the place.
+// A compiled selector over one entity: a CEL condition. Compile errors are kInvalid and point at the place.
 //
-// Understood today: `true`, `false`, and conjunctions (`&&`) of equalities on fields and metadata, e.g.
-//   resource.kind == 'Cluster' && resource.metadata['region'] == 'eu'
+//   resource.kind == 'Cluster' && resource.metadata['region'] in ['eu-west-1', 'eu-central-1']
+//   jobAgent.name == 'runner'
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "base/result.h"
 #include "model/entities.h"
 
 namespace ctrlplane {
 
+namespace cel {
+class Program;
+}
+
 enum class Match : uint8_t {
   kNo,
   kYes,
   kMissingKey,  // a metadata key that is not there: each use of a selector says what that means
-  kError,
+  kError,       // any other error of the evaluation, an exhausted budget among them
 };
 
 class Selector {
@@ -25,24 +29,17 @@ class Selector {
   enum class Subject : uint8_t { kResource, kAgent };
 
   static Result<Selector> compile(std::string_view text, Subject subject);
+  Selector(Selector&&) noexcept;
+  Selector& operator=(Selector&&) noexcept;
+  ~Selector();
 
+  // Of the subject it was compiled for.
   Match match(const Resource& r) const;
   Match match(const JobAgent& a) const;
 
  private:
-  enum class Field : uint8_t { kName, kKind, kVersion, kIdentifier, kType, kMetadata };
-  struct Term {
-    Field field;
-    std::string key;
-    std::string value;
-  };
-  struct Parser;
-
-  template <class E>
-  Match match_terms(const E& e) const;
-
-  bool never_ = false;
-  std::vector<Term> terms_;
+  explicit Selector(std::unique_ptr<cel::Program> program);
+  std::unique_ptr<cel::Program> program_;
 };
 
 }  // namespace ctrlplane

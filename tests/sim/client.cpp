@@ -104,7 +104,16 @@ void Client::set_up(Callback<std::vector<AgentId>> done) {
   });
 }
 
-void Client::start() { act(); }
+void Client::start() {
+  act();
+  watch();
+}
+
+void Client::watch() {
+  if (world_.calm) return;
+  read_versions();
+  world_.time.after(world_.rng.between(milliseconds(200), seconds(3)), [this] { watch(); });
+}
 
 void Client::act() {
   if (world_.calm) return;
@@ -120,7 +129,7 @@ void Client::act() {
     case 8: set_provider(); break;
     case 9:
     case 10:
-    case 11: read_versions(); break;
+    case 11: publish(); break;
     case 12: {
       std::string system = fresh("system");
       create(keyed(UpsertSystem{{}, system, {}, {}, {}}), {"system", system});
@@ -140,7 +149,7 @@ void Client::publish() {
   bool building = world_.rng.chance(0.1);
   if (building) c.status = VersionStatus::kBuilding;
   create(keyed(std::move(c)), {"deployment_version", tag}, [=, this](Uuid id) {
-    acknowledged_tags_[d].insert(tag);
+    acknowledged_tags_[d].push_back(tag);
     versions_.push_back({id});
     VersionStatus next = building                  ? VersionStatus::kReady
                          : world_.rng.chance(0.15) ? VersionStatus::kRejected
@@ -191,8 +200,9 @@ void Client::set_provider() {
 // Whatever was acknowledged before the read began must be in it.
 void Client::read_versions() {
   DeploymentId d = deployments_[world_.rng.below(deployments_.size())];
-  auto expected = acknowledged_tags_[d];
-  if (expected.size() > 40) return;  // older ones may be out of memory by then
+  const auto& tags = acknowledged_tags_[d];
+  // Only the latest: older ones may be out of memory by then.
+  std::set<std::string> expected(tags.end() - std::min<long>(20, static_cast<long>(tags.size())), tags.end());
   Query q{[d](const State& state, Time) {
     std::string out;
     if (DeploymentIx ix = state.deployments.find(d))
@@ -200,7 +210,8 @@ void Client::read_versions() {
     return out;
   }};
   ++world_.commands;
-  world_.call(w_, {std::move(q), name_}, [this, expected](Reply r) {
+  // To any replica, the owner or not, and with patience: a stopped one answers when it continues.
+  world_.call(w_, {std::move(q), name_}, World::To::kAnybody, minutes(2), [this, expected](Reply r) {
     if (!r) return;
     std::set<std::string> seen;
     for (size_t at = 0, end; (end = r->text.find('\n', at)) != std::string::npos; at = end + 1)

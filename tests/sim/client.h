@@ -32,6 +32,7 @@ class Client {
   void change_resource();
   void set_provider();
   void read_versions();
+  void watch();
   void touch_a_job();
   void decide_lost_jobs();
   std::string fresh(std::string_view what) { return std::string(what) + "-" + name_ + "-" + std::to_string(++counter_); }
@@ -47,8 +48,7 @@ class Client {
   std::vector<UpsertEnvironment> environments_;
   ProviderId provider_;
   std::vector<VersionId> versions_;
-  std::map<DeploymentId, std::set<std::string>> acknowledged_tags_;
-  std::map<DeploymentId, std::set<std::string>> retracted_;
+  std::map<DeploymentId, std::vector<std::string>> acknowledged_tags_;
 };
 
 }  // namespace ctrlplane::sim

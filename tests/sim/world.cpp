@@ -61,14 +61,14 @@ void World::build() {
   }
 }
 
-void World::call(WorkspaceId w, Request request, Callback<Reply> done) {
+void World::call(WorkspaceId w, Request request, To whom, Duration patience, Callback<Reply> done) {
   auto once = std::make_shared<Callback<Reply>>(std::move(done));
   auto finish = [once](Reply r) {
     if (*once) std::exchange(*once, nullptr)(std::move(r));
   };
   // As behind a load balancer: any replica, with a bias for the owner so that work gets done.
   size_t to = rng.below(processes_.size());
-  if (!rng.chance(0.3))
+  if (whom == To::kOwnerMostly && !rng.chance(0.3))
     for (size_t i = 0; i < processes_.size(); ++i)
       if (processes_[i] && processes_[i]->replica->loop(w)) to = i;
   time.after(rng.between(microseconds(100), milliseconds(10)), [this, to, w, request = std::move(request), finish]() mutable {
@@ -82,7 +82,7 @@ void World::call(WorkspaceId w, Request request, Callback<Reply> done) {
       });
     });
   });
-  time.after(seconds(12), [finish] { finish(fail(ErrorCode::kUnknown, "no answer in time")); });
+  time.after(patience, [finish] { finish(fail(ErrorCode::kUnknown, "no answer in time")); });
 }
 
 // ---- Faults --------------------------------------------------------------------------------------------

@@ -57,9 +57,13 @@ class World {
   uint64_t starts = 0;
 
   Time wall() const { return kEpoch + time.now(); }
-  // Sends a request over the network to a replica (a random one if `to` is none) and calls back once: with
-  // the reply, or kUnknown when none came in time.
-  void call(WorkspaceId w, Request request, Callback<Reply> done);
+  // Sends a request over the network to a replica and calls back once: with the reply, or kUnknown when none
+  // came in time.
+  enum class To { kOwnerMostly, kAnybody };
+  void call(WorkspaceId w, Request request, To to, Duration patience, Callback<Reply> done);
+  void call(WorkspaceId w, Request request, Callback<Reply> done) {
+    call(w, std::move(request), To::kOwnerMostly, seconds(12), std::move(done));
+  }
 
   static constexpr Time kEpoch{1'767'225'600'000'000};  // 2026-01-01
 
