@@ -95,7 +95,8 @@ double commit_bare(store::Store& store, const Fleet& fleet, const Changes& chang
     store::Commit c{.workspace = fleet.workspace, .token = token, .now = fleet.created_at};
     c.seq = owner.seq + 1 + static_cast<int64_t>(commits.size());
     const size_t to = std::min(at + size, changes.size());
-    c.changes.assign(changes.begin() + static_cast<ptrdiff_t>(at), changes.begin() + static_cast<ptrdiff_t>(to));
+    c.changes.assign(changes.begin() + static_cast<ptrdiff_t>(at),
+                     changes.begin() + static_cast<ptrdiff_t>(to));
     at = to;
     commits.push_back(std::move(c));
   }
@@ -128,8 +129,8 @@ int run(const Options& options) {
   const bool quick = options.quick;
   const std::vector<size_t> sizes =
       quick ? std::vector<size_t>{100, 1'000} : std::vector<size_t>{1'000, 10'000, 100'000};
-  TablePrinter speed({"store", "targets", "seconds", "jobs/s", "bare jobs/s", "ratio", "bulk jobs/s", "decisions/s",
-                      "engine alone/s", "us/target"});
+  TablePrinter speed({"store", "targets", "seconds", "jobs/s", "bare jobs/s", "ratio", "bulk jobs/s",
+                      "decisions/s", "engine alone/s", "us/target"});
   TablePrinter cost({"store", "targets", "rows/job", "disk bytes/job", "written bytes/job", "commits",
                      "rows/commit", "commit p99 ms", "memory/target", "with its job"});
   double worst = 1e9;
@@ -164,7 +165,8 @@ int run(const Options& options) {
   speed.print();
   fmt::print(
       "bare: the same rows, statements and commit sizes without the engine, in the same process.\n"
-      "bulk: all rows in one transaction (SQLite) or by COPY (PostgreSQL). engine alone: no store, no loop.\n\n");
+      "bulk: all rows in one transaction (SQLite) or by COPY (PostgreSQL). engine alone: no store, no "
+      "loop.\n\n");
   cost.print();
   fmt::print(
       "disk: growth of the database (SQLite with its log, so small runs show the log). written: bytes sent\n"

@@ -18,8 +18,8 @@ ResourceInput resource_input(size_t n) {
   in.name = fmt::format("Cluster {:06}", n);
   in.kind = "Cluster";
   in.version = "kubernetes/v1";
-  in.config = Json::trusted(
-      fmt::format(R"({{"server":"https://c{:06}.example.test:6443","tier":{}}})", n, n % 3));
+  in.config =
+      Json::trusted(fmt::format(R"({{"server":"https://c{:06}.example.test:6443","tier":{}}})", n, n % 3));
   in.metadata = {{"region", n % 2 ? "eu-central-1" : "us-east-1"},
                  {"team", fmt::format("team-{}", n % 20)},
                  {"shard", std::to_string(n % 100)}};
@@ -50,7 +50,10 @@ Fleet make_fleet(size_t resources, size_t deployments) {
     ResourceInput in = resource_input(n);
     // Ids begin with the time: 20 resources a millisecond are about what a provider's set achieves.
     const Time made = now + microseconds(static_cast<int64_t>(n) * 50);
-    Resource r{.id = IdSource(made, n).make<ResourceId>(), .identifier = in.identifier, .name = in.name, .kind = in.kind};
+    Resource r{.id = IdSource(made, n).make<ResourceId>(),
+               .identifier = in.identifier,
+               .name = in.name,
+               .kind = in.kind};
     r.version = in.version;
     r.config = in.config;
     r.metadata = in.metadata;
@@ -83,7 +86,8 @@ void Seeder::write(Changes rows) {
 void Seeder::flush() {
   if (commit_.changes.empty()) return;
   ++commit_.seq;
-  CHECK(store_.commit({&commit_, 1}).front() == store::CommitOutcome::kDurable, "the set-up was not committed");
+  CHECK(store_.commit({&commit_, 1}).front() == store::CommitOutcome::kDurable,
+        "the set-up was not committed");
   commit_.changes.clear();
 }
 

@@ -144,8 +144,8 @@ class TablePrinter {
   std::vector<std::vector<std::string>> rows_;
 };
 
-std::string count(double n);      // 1,234,567
-std::string ms(Duration d);       // 1.23
-std::string met(bool reached);    // "met" or "MISSED"
+std::string count(double n);    // 1,234,567
+std::string ms(Duration d);     // 1.23
+std::string met(bool reached);  // "met" or "MISSED"
 
 }  // namespace ctrlplane::bench

@@ -51,14 +51,27 @@ void seed(store::Store& store, const Fleet& fleet) {
 // A successful job for each target and each of `times`, made by the database itself: through the store
 // three million would take longer than everything measured here.
 std::string insert_jobs(const std::string& id, int times) {
-  const std::map<std::string_view, std::string> values = {
-      {"id", id}, {"release_id", "t.current_release_id"}, {"version_id", "t.current_version_id"},
-      {"agent_id", "(SELECT id FROM job_agent)"}, {"cause", "'policy'"}, {"status", "'successful'"},
-      {"message", "''"}, {"external_id", "''"}, {"live", "0"}, {"cancelled_by_engine", "0"},
-      {"fences_itself", "0"}, {"holder", "'runner-1'"}, {"shared_part", "t.current_release_id"},
-      {"resource_part", "t.current_release_id"}, {"created_at", "t.current_since"},
-      {"timeout_us", "NULL"}, {"handed_over_at", "t.current_since"}, {"started_at", "t.current_since"},
-      {"cancel_requested_at", "NULL"}, {"ended_at", "t.current_since"}, {"updated_at", "t.current_since"}};
+  const std::map<std::string_view, std::string> values = {{"id", id},
+                                                          {"release_id", "t.current_release_id"},
+                                                          {"version_id", "t.current_version_id"},
+                                                          {"agent_id", "(SELECT id FROM job_agent)"},
+                                                          {"cause", "'policy'"},
+                                                          {"status", "'successful'"},
+                                                          {"message", "''"},
+                                                          {"external_id", "''"},
+                                                          {"live", "0"},
+                                                          {"cancelled_by_engine", "0"},
+                                                          {"fences_itself", "0"},
+                                                          {"holder", "'runner-1'"},
+                                                          {"shared_part", "t.current_release_id"},
+                                                          {"resource_part", "t.current_release_id"},
+                                                          {"created_at", "t.current_since"},
+                                                          {"timeout_us", "NULL"},
+                                                          {"handed_over_at", "t.current_since"},
+                                                          {"started_at", "t.current_since"},
+                                                          {"cancel_requested_at", "NULL"},
+                                                          {"ended_at", "t.current_since"},
+                                                          {"updated_at", "t.current_since"}};
   std::string columns, cells, rounds = "SELECT 1 AS round";
   for (const store::Column& c : store::table_for<Job>().columns) {
     columns += fmt::format(", {}", c.name);
@@ -91,7 +104,8 @@ int child(const std::vector<std::string>& args) {
   Engine engine(*store, owner.workspace);
   engine.start(owner.token);
   figure("loaded_s", watch.seconds());
-  while (engine.on_loop([](WorkspaceLoop& loop) { return loop.stats().decisions == 0; })) std::this_thread::yield();
+  while (engine.on_loop([](WorkspaceLoop& loop) { return loop.stats().decisions == 0; }))
+    std::this_thread::yield();
   figure("first_s", watch.seconds());
   figure("memory_loaded", static_cast<double>(memory().resident - memory_before));
   figure("targets", static_cast<double>(engine.on_loop([](auto& l) { return l.state()->target_count(); })));
@@ -118,8 +132,8 @@ Figures best_of(Kind kind, const std::string& address) {
 int run(const Options& options) {
   const bool quick = options.quick;
   const size_t resources = quick ? 200 : 2000, deployments = quick ? 50 : 500;
-  TablePrinter table({"store", "targets", "jobs in SQL", "loaded s", "first decision s", "all decided s", "MB",
-                      "bytes/target", "peak/target"});
+  TablePrinter table({"store", "targets", "jobs in SQL", "loaded s", "first decision s", "all decided s",
+                      "MB", "bytes/target", "peak/target"});
   double slowest = 0, largest = 0, growth = 0;
   for (Kind kind : kinds(options.store)) {
     Databases databases;
@@ -136,7 +150,8 @@ int run(const Options& options) {
       }
       if (kind == Kind::kPostgres) run_sql(kind, address, "CHECKPOINT");
       Figures f = best_of(kind, address);
-      CHECK(f["targets"] == static_cast<double>(fleet.targets()) && f["commits"] == 0, "not the workspace meant");
+      CHECK(f["targets"] == static_cast<double>(fleet.targets()) && f["commits"] == 0,
+            "not the workspace meant");
       const auto n = static_cast<double>(fleet.targets());
       if (history == 0) without_history = f["memory"];
       growth = std::max(growth, f["memory"] / without_history - 1);
@@ -147,7 +162,8 @@ int run(const Options& options) {
                  count(f["memory"] / 1e6), count(f["memory"] / n), count(f["peak"] / n)});
     }
   }
-  fmt::print("\nRestart with {} resources x {} deployments, best of {}\n\n", resources, deployments, kRepeats);
+  fmt::print("\nRestart with {} resources x {} deployments, best of {}\n\n", resources, deployments,
+             kRepeats);
   table.print();
   fmt::print("memory: growth of a fresh process since before the store was opened.\n\n");
   fmt::print("aim, first decision in under 5 s: {} ({:.2f} s)\n", met(slowest < 5), slowest);

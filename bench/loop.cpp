@@ -1,7 +1,7 @@
 // How long does a command in the first lane wait while long work runs? Two of them, every few
 // milliseconds: a cancel that commits (its answer waits for its own row to be durable) and a cancel of a
-// job nobody knows (it writes nothing, but asks the store). Beside them, in the same run, one-row commits
-// on another connection: what the disk allows at that moment.
+// job nobody knows (it writes nothing, but asks the store, and its answer waits for all it saw). Beside them,
+// in the same run, one-row commits on another connection: what the disk allows at that moment.
 //
 // Aim: p99 under 25 ms on SQLite; no turn of the loop over 2 ms.
 #include <atomic>
@@ -101,11 +101,12 @@ class Neighbour {
   }
   void commit() {
     ++commit_.seq;
-    commit_.changes = {Change::put(AuditEntry{.id = {Uuid::from_halves(1, static_cast<uint64_t>(commit_.seq))},
-                                              .actor = "bench",
-                                              .action = "job.cancel",
-                                              .subject = "one row",
-                                              .details = "{}"})};
+    commit_.changes = {
+        Change::put(AuditEntry{.id = {Uuid::from_halves(1, static_cast<uint64_t>(commit_.seq))},
+                               .actor = "bench",
+                               .action = "job.cancel",
+                               .subject = "one row",
+                               .details = "{}"})};
     CHECK(store_->commit({&commit_, 1}).front() == store::CommitOutcome::kDurable, "one-row commit");
   }
 
@@ -182,7 +183,8 @@ int run(const Options& options) {
       waits.row({name_of(kind), meanwhile, fmt::format("{:.1f}", m.seconds),
                  count(static_cast<double>(m.committing.count() + m.unknown.count())), three(m.committing),
                  three(m.unknown), three(s.wait[static_cast<size_t>(Lane::kStop)]), three(m.one_row)});
-      turns.row({name_of(kind), meanwhile, count(static_cast<double>(s.rows)), count(static_cast<double>(s.commits)),
+      turns.row({name_of(kind), meanwhile, count(static_cast<double>(s.rows)),
+                 count(static_cast<double>(s.commits)),
                  fmt::format("{} / {}", ms(s.slice.quantile(0.99)), ms(s.slice.max())), three(s.commit)});
       longest_turn = std::max(longest_turn, s.slice.quantile(0.99));
       if (kind != Kind::kSqlite) return;
@@ -196,18 +198,20 @@ int run(const Options& options) {
     world.select("true");
     world.engine.wait_until_idle();
     row(fmt::format("versions over {}", targets), idle_after([&] { world.publish(); }));
-    row(fmt::format("selector over {}, half have jobs to cancel", targets), idle_after([&] { world.select(half); }));
+    row(fmt::format("selector over {}, half have jobs to cancel", targets),
+        idle_after([&] { world.select(half); }));
   }
   fmt::print("\nWaiting time in the first lane, in ms: p50 / p99 / max\n\n");
   waits.print();
   fmt::print(
-      "A probe every {} ms, latency from its planned time. one-row commit: on another connection to the same\n"
+      "A probe every {} ms, latency from its planned time. one-row commit: on another connection to the "
+      "same\n"
       "PostgreSQL; for SQLite, whose file has one owner, in a second file in the same folder with the same\n"
       "settings.\n\n",
       kProbeEvery.us / 1000);
   turns.print();
-  fmt::print("aim, p99 under 25 ms on SQLite: {} ({} ms; one-row commit beside it {} ms)\n", met(worst < milliseconds(25)),
-             ms(worst), ms(worst_neighbour));
+  fmt::print("aim, p99 under 25 ms on SQLite: {} ({} ms; one-row commit beside it {} ms)\n",
+             met(worst < milliseconds(25)), ms(worst), ms(worst_neighbour));
   fmt::print("aim, turns of the loop within 2 ms at p99: {} ({} ms)\n", met(longest_turn <= milliseconds(2)),
              ms(longest_turn));
   return 0;

@@ -75,12 +75,15 @@ void WorkspaceLoop::start(store::Token expected) {
 // let an unanswered commit land behind its back.
 void WorkspaceLoop::acquire() {
   phase_ = Phase::kAcquiring;
+  acquire_again_ = false;
   acquiring_since_ = boot();
   next_token_ = host_.new_token();
   host_.store.acquire(workspace_, host_.replica, owner_.token, next_token_, guarded(&WorkspaceLoop::on_acquired));
 }
 
 void WorkspaceLoop::reacquire() {
+  // The snapshot of a load under way may be older than the lapse; an acquisition is followed by a fresh one.
+  if (phase_ == Phase::kLoading) acquire_again_ = true;
   if (phase_ != Phase::kActive) return;
   state_.reset();
   acquire();
@@ -128,6 +131,7 @@ void WorkspaceLoop::on_loaded(Result<Loaded> loaded) {
       log::error("workspace cannot be loaded", {{"workspace", workspace_.str()}, {"error", loaded.error().message}});
     return lose(ErrorCode::kUnknown);
   }
+  if (acquire_again_) return acquire();
   state_ = std::move(loaded->state);
   durable_seq_ = loaded->owner.seq;
   last_now_ = std::max(last_now_, loaded->owner.last_now);
@@ -136,7 +140,7 @@ void WorkspaceLoop::on_loaded(Result<Loaded> loaded) {
   phase_ = Phase::kActive;
   state_->renew_all_leases(boot(), kAgentLease);
   timer_at_.reset();
-  timers_are_due_ = false;
+  timers_are_due_ = urgent_ = false;
   for (FeedListener* l : host_.listeners) l->loaded(*this);
   schedule_turn();
 }
@@ -157,19 +161,27 @@ void WorkspaceLoop::lose(ErrorCode in_flight_code) {
 }
 
 void WorkspaceLoop::fail_replies(std::deque<Waiting>& replies, int64_t up_to, ErrorCode code) {
-  auto refuse = [&](ReplyFn& done) {
-    std::string message = code == ErrorCode::kUnknown ? "the outcome is not known: retry with the same Idempotency-Key"
-                                                      : "was not committed: safe to retry";
-    done(std::unexpected(Error{code, message}));
+  auto refuse = [](ReplyFn& done, ErrorCode why) {
+    std::string message = why == ErrorCode::kUnknown ? "the outcome is not known: retry with the same Idempotency-Key"
+                                                     : "was not committed: safe to retry";
+    done(std::unexpected(Error{why, message}));
   };
   while (!replies.empty() && replies.front().seq <= up_to) {
     ReplyFn done = std::move(replies.front().done);
     replies.pop_front();
-    refuse(done);
+    refuse(done, code);
+  }
+  // What waits for membership may be durable already. Then it is answered after the load, which derives
+  // membership anew; where there will be none, it must not be called uncommitted.
+  for (Waiting& w : std::exchange(settling_, {})) {
+    bool durable = w.seq <= durable_seq_;
+    if (w.seq > up_to || (durable && phase_ != Phase::kLost))
+      settling_.push_back(std::move(w));
+    else
+      refuse(w.done, durable ? ErrorCode::kUnknown : code);
   }
   if (up_to != INT64_MAX) return;
-  for (Waiting& w : std::exchange(settling_, {})) refuse(w.done);
-  for (Set& s : std::exchange(sets_, {})) refuse(s.done);
+  for (Set& s : std::exchange(sets_, {})) refuse(s.done, ErrorCode::kUnknown);  // earlier slices may be durable
 }
 
 // ---- Commands ------------------------------------------------------------------------------------------
@@ -177,11 +189,15 @@ void WorkspaceLoop::fail_replies(std::deque<Waiting>& replies, int64_t up_to, Er
 Time WorkspaceLoop::now() const { return std::max(host_.executor.clock().wall(), last_now_); }
 
 void WorkspaceLoop::submit(Request request, ReplyFn done) {
-  if (phase_ == Phase::kLost || phase_ == Phase::kIdle || drained_) return done(std::unexpected(not_owner()));
+  auto refuse = [&](Error why) {
+    auto later = [done = std::move(done), why = std::move(why)]() mutable { done(std::unexpected(std::move(why))); };
+    host_.executor.post(std::move(later));
+  };
+  if (phase_ == Phase::kLost || phase_ == Phase::kIdle || draining_) return refuse(not_owner());
   Lane lane = lane_of(request.command);
   auto& queue = lanes_[static_cast<size_t>(lane)];
   if (queue.size() + (lane == Lane::kBackground ? sets_.size() : 0) >= host_.limits.queue[static_cast<size_t>(lane)])
-    return done(fail(ErrorCode::kBusy, "too many requests are waiting for this workspace"));
+    return refuse({ErrorCode::kBusy, "too many requests are waiting for this workspace"});
   queue.push_back({std::move(request), std::move(done), boot()});
   schedule_turn();
 }
@@ -250,6 +266,8 @@ void WorkspaceLoop::run_commands() {
       queue.pop_front();
       stats_.wait[static_cast<size_t>(lane)].add(boot() - p.submitted);
       execute_one(std::move(p));
+      // Whoever stops something waits for this batch: nothing more goes into it.
+      if (lane == Lane::kStop) urgent_ = !gathering_.changes.empty();
     }
   }
 }
@@ -281,16 +299,26 @@ void WorkspaceLoop::release_settled() {
   settling_.clear();
 }
 
-// Terminal is final: a job that is not in memory has ended or never was, and the store knows which.
+// Terminal is final: a job that is not in memory has ended or never was, and the store knows which. That it
+// is not in memory is something the state said: the refusal waits for durability and the lease like any.
 void WorkspaceLoop::look_up_ended_job(JobId job, Error original, ReplyFn done) {
-  host_.store.read_job(workspace_, job, [done = std::move(done), original = std::move(original)](auto found) mutable {
+  ++looking_up_;
+  auto answered = [this, alive = alive_, token = owner_.token, done = std::move(done),
+                   original = std::move(original)](Result<std::optional<Job>> found) mutable {
+    if (!*alive) return done(std::unexpected(not_owner()));
+    --looking_up_;
+    schedule_turn();
     if (!found) return done(std::unexpected(found.error()));
-    // Still alive: the refusal was about something else.
-    if (!*found || !is_terminal((*found)->status)) return done(std::unexpected(std::move(original)));
-    log::warn("a report on a job that has ended", {{"job", (*found)->id.str()}});
-    done(fail(ErrorCode::kConflict,
-              fmt::format("job {} is {} already", (*found)->id.str(), to_string((*found)->status))));
-  });
+    // Loaded again since: the job may be there after all.
+    if (phase_ != Phase::kActive || owner_.token != token) return done(std::unexpected(not_owner()));
+    if (*found && is_terminal((*found)->status)) {
+      log::warn("a report on a job that has ended", {{"job", (*found)->id.str()}});
+      original = {ErrorCode::kConflict,
+                  fmt::format("job {} is {} already", (*found)->id.str(), to_string((*found)->status))};
+    }
+    hold_reply(std::unexpected(std::move(original)), std::move(done), true);
+  };
+  host_.store.read_job(workspace_, job, std::move(answered));
 }
 
 // A tag is used once, also one whose version has long left memory. Versions made from here on are hot, so
@@ -306,7 +334,12 @@ void WorkspaceLoop::look_up_tag(Pending p) {
   const auto& c = std::get<CreateVersion>(p.request.command);
   DeploymentId deployment = c.deployment;
   std::string tag = c.tag;
+  ++looking_up_;
   auto answered = [this, alive = alive_, p = std::move(p)](Result<std::optional<Version>> found) mutable {
+    if (*alive) {
+      --looking_up_;
+      schedule_turn();
+    }
     if (!found) return p.done(std::unexpected(found.error()));
     if (*found)
       return p.done(fail(ErrorCode::kConflict, fmt::format("tag '{}' exists already: version {}", (*found)->tag,
@@ -314,7 +347,6 @@ void WorkspaceLoop::look_up_tag(Pending p) {
     if (!*alive || phase_ == Phase::kLost) return p.done(std::unexpected(not_owner()));
     p.tag_is_free = true;
     lanes_[static_cast<size_t>(Lane::kApi)].push_front(std::move(p));
-    schedule_turn();
   };
   host_.store.read_version(workspace_, deployment, std::move(tag), std::move(answered));
 }
@@ -343,6 +375,7 @@ bool WorkspaceLoop::run_background(Duration started) {
   }
   for (size_t unit = 0; unit < host_.limits.units_per_slice; ++unit) {
     if (gathering_.changes.size() >= row_cap_) return false;  // the commit under way comes back to us
+    if (urgent_) return !in_flight_ && background_is_pending();
     if (boot() - started >= host_.limits.slice) return background_is_pending();
     Tx tx = begin();
     bool set_turn = !sets_.empty() && (unit % 2 == 0 || !has_work(*state_));
@@ -412,6 +445,7 @@ void WorkspaceLoop::start_commit() {
   gathering_.now = last_now_;
   gathering_.next_due_at = state_->timers.next();
   in_flight_ = Batch{std::exchange(gathering_, {}), boot()};
+  urgent_ = false;
   // An answer can come after the batch was resolved otherwise: then it is not about the one in flight.
   auto answered = [this, alive = alive_, token = owner_.token, seq = in_flight_->commit.seq](auto outcome) {
     if (*alive && in_flight_ && in_flight_->commit.token == token && in_flight_->commit.seq == seq) on_committed(outcome);
@@ -426,7 +460,9 @@ void WorkspaceLoop::on_committed(store::CommitOutcome outcome) {
     stats_.commit.add(took);
     adapt_row_cap(in_flight_->commit.changes.size(), took);
     batch_is_durable();
-    return turn();
+    // A turn that waits for its place in the queue comes anyway; another one beside it would never end.
+    if (!turn_scheduled_) return turn();
+    return start_commit();
   }
   state_.reset();
   if (outcome == store::CommitOutcome::kFenced) return lose(ErrorCode::kNotCommitted);
@@ -464,12 +500,13 @@ void WorkspaceLoop::adapt_row_cap(size_t rows, Duration took) {
 
 bool WorkspaceLoop::idle() const {
   if (phase_ == Phase::kLost) return true;
-  if (phase_ != Phase::kActive || in_flight_ || !gathering_.changes.empty()) return false;
+  if (phase_ != Phase::kActive || in_flight_ || !gathering_.changes.empty() || looking_up_ > 0) return false;
   if (!waiting_.empty() || !settling_.empty() || timers_are_due_ || background_is_pending()) return false;
   return std::all_of(lanes_.begin(), lanes_.end(), [](const auto& lane) { return lane.empty(); });
 }
 
 void WorkspaceLoop::drain(Task done) {
+  draining_ = true;
   if (phase_ == Phase::kLost || idle()) return host_.executor.post(std::move(done));
   drained_ = std::move(done);
 }

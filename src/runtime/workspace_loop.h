@@ -33,7 +33,7 @@ Lane lane_of(const Command& command);
 struct LoopLimits {
   Duration slice = milliseconds(1);         // background work per turn
   size_t units_per_slice = 256;             // and not more than this many units of it
-  Duration planned_commit = milliseconds(8);  // the row cap adapts to this
+  Duration planned_commit = milliseconds(5);  // the row cap adapts to this
   size_t min_rows = 64;
   size_t max_rows = 4000;
   std::array<size_t, kLanes> queue = {1000, 20000, 5000, 16};
@@ -173,6 +173,10 @@ class WorkspaceLoop {
   uint32_t audit_cursor_ = 0;
   bool turn_scheduled_ = false;
   bool timers_are_due_ = false;
+  bool urgent_ = false;  // the gathering batch holds the answer of a stop
+  bool acquire_again_ = false;  // once the load under way is done
+  bool draining_ = false;
+  size_t looking_up_ = 0;  // commands that wait for a row from the store
   std::optional<Duration> timer_at_;  // boot time
   Task drained_;
   LoopStats stats_;

@@ -197,8 +197,8 @@ void Client::set_provider() {
   send(keyed(std::move(set)), 20, [](Reply) {});
 }
 
-// Whatever was acknowledged before the read began must be in it.
 void Client::read_versions() {
+  if (deployments_.empty()) return;  // still setting up
   DeploymentId d = deployments_[world_.rng.below(deployments_.size())];
   const auto& tags = acknowledged_tags_[d];
   // Only the latest: older ones may be out of memory by then.

@@ -17,6 +17,8 @@ class Client {
   // Builds the workspace's first entities; calls back with the ids of the pull agents when all is there.
   void set_up(Callback<std::vector<AgentId>> done);
   void start();
+  // Whatever was acknowledged before a read begins must be in it.
+  void read_versions();
 
  private:
   struct Named {
@@ -31,7 +33,6 @@ class Client {
   void change_selector();
   void change_resource();
   void set_provider();
-  void read_versions();
   void watch();
   void touch_a_job();
   void decide_lost_jobs();

@@ -71,6 +71,7 @@ void World::call(WorkspaceId w, Request request, To whom, Duration patience, Cal
   if (whom == To::kOwnerMostly && !rng.chance(0.3))
     for (size_t i = 0; i < processes_.size(); ++i)
       if (processes_[i] && processes_[i]->replica->loop(w)) to = i;
+  if (direct_to_) to = *direct_to_;
   time.after(rng.between(microseconds(100), milliseconds(10)), [this, to, w, request = std::move(request), finish]() mutable {
     if (!processes_[to]) return;
     std::weak_ptr<VirtualExecutor> process = processes_[to]->executor;
@@ -94,19 +95,31 @@ void World::crash(size_t i) {
   time.after(rng.between(milliseconds(200), seconds(25)), [this, i] { processes_[i] = std::make_unique<Process>(*this, i); });
 }
 
+// SIGSTOP and SIGCONT. Shortly before it continues it is asked to read: the first thing it does then is to
+// answer from a memory that may be somebody else's by now.
+void World::stop(size_t i) {
+  if (!processes_[i] || processes_[i]->executor->stopped()) return;
+  Duration pause = rng.between(seconds(3), seconds(60));
+  ++faults[pause > seconds(10) ? "replica stopped past its lease" : "replica stopped for a moment"];
+  processes_[i]->executor->stop();
+  time.after(pause - seconds(1), [this, i] {
+    direct_to_ = i;
+    for (auto& client : clients_)
+      for (int n = 0; n < 4; ++n) client->read_versions();
+    direct_to_.reset();
+  });
+  time.after(pause, [p = std::weak_ptr(processes_[i]->executor)] {
+    if (auto alive = p.lock()) alive->resume();
+  });
+}
+
 void World::one_fault() {
   size_t i = rng.below(processes_.size());
   switch (rng.below(8)) {
     case 0:
     case 1: return crash(i);
     case 2:
-      if (!processes_[i] || processes_[i]->executor->stopped()) return;
-      ++faults["replica stopped past its lease"];
-      processes_[i]->executor->stop();
-      time.after(rng.between(seconds(3), seconds(60)), [this, i, p = std::weak_ptr(processes_[i]->executor)] {
-        if (auto alive = p.lock()) alive->resume();
-      });
-      return;
+      return stop(i);
     case 3:
       if (!processes_[i]) return;
       ++faults["clock stepped"];

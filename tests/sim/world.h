@@ -73,7 +73,9 @@ class World {
   void schedule_faults();
   void one_fault();
   void crash(size_t i);
+  void stop(size_t i);
 
+  std::optional<size_t> direct_to_;  // the next calls go to this replica
   std::vector<std::unique_ptr<Process>> processes_;
   std::vector<std::unique_ptr<class PullAgent>> agents_;
   std::vector<std::unique_ptr<class Client>> clients_;

@@ -5,10 +5,10 @@
 namespace ctrlplane::store {
 namespace {
 
-constexpr int kPassPages = 400;       // worth a pass
-constexpr int kLongLog = 4000;        // 16 MB: time to start over ...
-constexpr int kSmallRest = 600;       // ... if the rest takes no longer than a commit
-constexpr int kTooLongLog = 40'000;   // or whatever it takes
+constexpr int kPassPages = 400;      // worth a pass
+constexpr int kLongLog = 4000;       // 16 MB: time to start over ...
+constexpr int kSmallRest = 600;      // ... if the rest takes no longer than a commit
+constexpr int kTooLongLog = 40'000;  // or whatever it takes
 
 }  // namespace
 
@@ -23,7 +23,10 @@ Checkpointer::~Checkpointer() {
 
 void Checkpointer::log_has(int pages) {
   std::lock_guard lock(mutex_);
-  if (pages < pages_) done_ = 0;  // it has started over
+  if (pages < pages_) {
+    done_ = 0;
+    started_over_ = true;
+  }
   pages_ = pages;
   if (running_ || pages_ - done_ < kPassPages) return;
   wanted_ = true;
@@ -44,24 +47,29 @@ void Checkpointer::run() {
     if (stopping_) return;
     wanted_ = false;
     running_ = true;
+    started_over_ = false;
     const int pages = pages_;
     lock.unlock();
-    pass();
+    const bool passed = pass();
     lock.lock();
     running_ = false;
-    done_ = pages;
+    if (passed && !started_over_) done_ = pages;
   }
 }
 
 // A pass that fails loses nothing: the log keeps what it did not carry over, and the next one tries again.
-void Checkpointer::pass() {
+bool Checkpointer::pass() {
   if (!db_) {
     auto opened = Db::open(path_, vfs_, 5000);
-    if (!opened) return log::warn("cannot checkpoint", {{"error", opened.error().message}});
+    if (!opened) {
+      log::warn("cannot checkpoint", {{"error", opened.error().message}});
+      return false;
+    }
     db_ = *std::move(opened);
   }
-  if (auto done = db_->exec("PRAGMA wal_checkpoint(PASSIVE)"); !done)
-    log::warn("cannot checkpoint", {{"error", done.error().message}});
+  auto done = db_->exec("PRAGMA wal_checkpoint(PASSIVE)");
+  if (!done) log::warn("cannot checkpoint", {{"error", done.error().message}});
+  return done.has_value();
 }
 
 }  // namespace ctrlplane::store

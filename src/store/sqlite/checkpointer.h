@@ -31,14 +31,15 @@ class Checkpointer {
 
  private:
   void run();
-  void pass();
+  bool pass();
 
   const std::string path_, vfs_;
   std::unique_ptr<Db> db_;  // the thread's
   std::mutex mutex_;        // guards what follows
   std::condition_variable wake_;
-  int pages_ = 0;  // in the log
-  int done_ = 0;   // of them in the file, at least
+  int pages_ = 0;              // in the log
+  int done_ = 0;               // of them in the file, after the last pass
+  bool started_over_ = false;  // the log, during a pass
   bool wanted_ = false, running_ = false, stopping_ = false;
   std::thread thread_;
 };
