@@ -8,8 +8,8 @@ namespace ctrlplane {
                                std::string_view message = {});
 }
 
-#define CHECK(condition, ...)                                                             \
-  do {                                                                                    \
-    if (!(condition)) [[unlikely]]                                                        \
+#define CHECK(condition, ...)                                                               \
+  do {                                                                                      \
+    if (!(condition)) [[unlikely]]                                                          \
       ::ctrlplane::check_failed(#condition, __FILE__, __LINE__ __VA_OPT__(, ) __VA_ARGS__); \
   } while (false)

@@ -19,8 +19,7 @@ spdlog::level::level_enum native(Level level) {
 
 spdlog::logger& logger() {
   static auto instance = [] {
-    auto l = std::make_shared<spdlog::logger>("ctrlplane",
-                                              std::make_shared<spdlog::sinks::stderr_sink_mt>());
+    auto l = std::make_shared<spdlog::logger>("ctrlplane", std::make_shared<spdlog::sinks::stderr_sink_mt>());
     l->set_pattern("%Y-%m-%dT%H:%M:%S.%eZ %l %v", spdlog::pattern_time_type::utc);
     return l;
   }();

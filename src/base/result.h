@@ -62,7 +62,7 @@ inline std::unexpected<Error> invalid(std::string path, std::string message) {
 
 // TRY(expr): the value of a Result, or return its error from the enclosing function.
 #define TRY(...)                                                              \
-  __extension__({                                                            \
+  __extension__({                                                             \
     auto&& try_result_ = (__VA_ARGS__);                                       \
     if (!try_result_) return std::unexpected(std::move(try_result_).error()); \
     *std::move(try_result_);                                                  \

@@ -20,7 +20,8 @@ struct StartRequest {
 
 // Why a start is refused now, in words for people; nullopt if it may start. `row` is the target's row as
 // the caller is about to write it.
-std::optional<std::string> refusal(const State& state, Time now, const StartRequest& request, const TargetState& row);
+std::optional<std::string> refusal(const State& state, Time now, const StartRequest& request,
+                                   const TargetState& row);
 
 // Creates the release and one job per matching agent, and writes `row` with them, or refuses with
 // kConflict and changes nothing.

@@ -175,10 +175,11 @@ struct Query {
 struct Tick {};  // timers that are due
 
 using Command =
-    std::variant<CreateWorkspace, UpsertSystem, DeleteSystem, UpsertEnvironment, DeleteEnvironment, UpsertDeployment,
-                 DeleteDeployment, LinkDeployment, LinkEnvironment, CreateVersion, SetVersionStatus, UpsertProvider,
-                 UpsertResource, DeleteResource, SetProviderResources, UpsertAgent, DeleteAgent, ClaimJob, ReportJob,
-                 Heartbeat, CancelJob, DecideJob, RedeployTarget, BeginSend, FinishSend, Query, Tick>;
+    std::variant<CreateWorkspace, UpsertSystem, DeleteSystem, UpsertEnvironment, DeleteEnvironment,
+                 UpsertDeployment, DeleteDeployment, LinkDeployment, LinkEnvironment, CreateVersion,
+                 SetVersionStatus, UpsertProvider, UpsertResource, DeleteResource, SetProviderResources,
+                 UpsertAgent, DeleteAgent, ClaimJob, ReportJob, Heartbeat, CancelJob, DecideJob,
+                 RedeployTarget, BeginSend, FinishSend, Query, Tick>;
 
 struct Idempotency {
   Digest key;   // of actor, route and the client's key
@@ -202,11 +203,11 @@ struct SendPermit {
 struct Answer {
   Uuid id = {};
   bool created = false;
-  bool replayed = false;                     // an earlier request with this key did it
-  std::optional<Job> job = {};               // claims
-  std::vector<JobId> jobs = {};              // heartbeats: to stop; redeploy: started
-  std::optional<SendPermit> permit = {};     // begin send
-  std::string text = {};                     // queries
+  bool replayed = false;                  // an earlier request with this key did it
+  std::optional<Job> job = {};            // claims
+  std::vector<JobId> jobs = {};           // heartbeats: to stop; redeploy: started
+  std::optional<SendPermit> permit = {};  // begin send
+  std::string text = {};                  // queries
 };
 
 using Reply = Result<Answer>;

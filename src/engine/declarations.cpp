@@ -18,7 +18,8 @@ Status name_is_free(std::string_view name, bool taken_by_other, std::string_view
 
 bool has_active_jobs(const State& state, AgentId agent) {
   bool found = false;
-  state.jobs.each([&](JobIx, const JobSlot& j) { found |= j.row.agent == agent && !is_terminal(j.row.status); });
+  state.jobs.each(
+      [&](JobIx, const JobSlot& j) { found |= j.row.agent == agent && !is_terminal(j.row.status); });
   return found;
 }
 
@@ -32,7 +33,8 @@ Reply upsert_environment(Tx& tx, const UpsertEnvironment& c) {
   EnvironmentIx e = c.id ? tx.state.environments.find(*c.id) : EnvironmentIx{};
   EnvironmentIx named = tx.state.environment_named(c.name);
   TRY(name_is_free(c.name, named && named != e, "environment"));
-  Environment row{.id = c.id ? *c.id : tx.ids.make<EnvironmentId>(), .name = c.name, .description = c.description};
+  Environment row{
+      .id = c.id ? *c.id : tx.ids.make<EnvironmentId>(), .name = c.name, .description = c.description};
   row.resource_selector = c.resource_selector;
   row.metadata = c.metadata;
   row.created_at = e ? tx.state.environments[e].row.created_at : tx.now;
@@ -81,7 +83,8 @@ Reply delete_deployment(Tx& tx, const DeleteDeployment& c) {
   if (!d) return fail(ErrorCode::kNotFound, fmt::format("no deployment {}", c.id.str()));
   for (SystemIx s : std::vector(tx.state.deployments[d].members.systems))
     tx.erase(SystemDeployment{tx.state.systems[s].row.id, c.id});
-  for (VersionIx v : std::vector(tx.state.deployments[d].versions)) tx.erase(Version{.id = tx.state.versions[v].row.id});
+  for (VersionIx v : std::vector(tx.state.deployments[d].versions))
+    tx.erase(Version{.id = tx.state.versions[v].row.id});
   tx.erase(Deployment{.id = c.id});
   return Answer{.id = c.id.uuid};
 }
@@ -107,7 +110,8 @@ Reply upsert_agent(Tx& tx, const UpsertAgent& c) {
 Reply delete_agent(Tx& tx, const DeleteAgent& c) {
   AgentIx a = tx.state.agents.find(c.id);
   if (!a) return fail(ErrorCode::kNotFound, fmt::format("no job agent {}", c.id.str()));
-  if (has_active_jobs(tx.state, c.id)) return fail(ErrorCode::kConflict, "the job agent has active jobs: cancel them first");
+  if (has_active_jobs(tx.state, c.id))
+    return fail(ErrorCode::kConflict, "the job agent has active jobs: cancel them first");
   tx.erase(JobAgent{.id = c.id});
   return Answer{.id = c.id.uuid};
 }

@@ -61,7 +61,8 @@ struct Runner {
 }  // namespace
 
 void Tx::audit(std::string_view action, std::string subject, std::string details) {
-  put(AuditEntry{ids.make<AuditId>(), now, actor, std::string(action), std::move(subject), std::move(details)});
+  put(AuditEntry{ids.make<AuditId>(), now, actor, std::string(action), std::move(subject),
+                 std::move(details)});
 }
 
 void cancel_waiting_jobs(Tx& tx, TargetIx t) {
@@ -83,8 +84,8 @@ std::optional<Reply> replay(const State& state, const Request& request) {
 
 void remember(Tx& tx, const Request& request, const Answer& answer) {
   if (!request.idempotency) return;
-  tx.put(IdempotencyRecord{request.idempotency->key, request.idempotency->body, answer.created ? 201 : 200, answer.id,
-                           answer.text, tx.now});
+  tx.put(IdempotencyRecord{request.idempotency->key, request.idempotency->body, answer.created ? 201 : 200,
+                           answer.id, answer.text, tx.now});
 }
 
 Reply execute(Tx& tx, const Request& request) {

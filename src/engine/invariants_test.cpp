@@ -73,7 +73,8 @@ class Watcher {
       EXPECT_FALSE(before.handed_over_at) << "the engine cancels only what nobody has been handed";
     }
     bool handed_over = job.handed_over_at && !before.handed_over_at;
-    EXPECT_TRUE(!handed_over || rows_[job.target].desired_release == job.release) << "handed over though not desired";
+    EXPECT_TRUE(!handed_over || rows_[job.target].desired_release == job.release)
+        << "handed over though not desired";
     before = job;
   }
   void see_target(const TargetState& row, const Changes& changes) {
@@ -149,28 +150,42 @@ class RandomCommands {
 
   Command next() {
     switch (pick(30)) {
-      case 0: case 1: case 2: {
+      case 0:
+      case 1:
+      case 2: {
         CreateVersion c{.deployment = id<DeploymentId>(pick(3)), .tag = fmt::format("v{}", ++tag_)};
         if (pick(4) == 0) c.status = VersionStatus::kBuilding;
         if (pick(6) == 0) c.created_at = world.now - seconds(pick(1000));
         return c;
       }
-      case 3: case 4: return SetVersionStatus{any_version(), static_cast<VersionStatus>(1 + pick(5)), ""};
-      case 5: case 6: case 7: case 8: {
+      case 3:
+      case 4: return SetVersionStatus{any_version(), static_cast<VersionStatus>(1 + pick(5)), ""};
+      case 5:
+      case 6:
+      case 7:
+      case 8: {
         ClaimJob c{id<AgentId>(pick(2) ? 0 : pick(3)), {}, fmt::format("i{}", pick(3)), pick(2) == 0};
         if (pick(4) == 0) c.job = any_job();
         return c;
       }
-      case 9: case 10: case 11: case 12: case 13: case 14: {
-        constexpr JobStatus kReported[] = {JobStatus::kInProgress, JobStatus::kSuccessful, JobStatus::kSuccessful,
-                                           JobStatus::kSuccessful, JobStatus::kFailure, JobStatus::kActionRequired};
+      case 9:
+      case 10:
+      case 11:
+      case 12:
+      case 13:
+      case 14: {
+        constexpr JobStatus kReported[] = {JobStatus::kInProgress, JobStatus::kSuccessful,
+                                           JobStatus::kSuccessful, JobStatus::kSuccessful,
+                                           JobStatus::kFailure,    JobStatus::kActionRequired};
         return ReportJob{any_job(), pick(3) ? "" : fmt::format("i{}", pick(3)), kReported[pick(6)], "", ""};
       }
       case 15: return CancelJob{any_job()};
       case 16: return DecideJob{any_job(), pick(2) ? JobStatus::kFailure : JobStatus::kSuccessful, ""};
       case 17: return RedeployTarget{any_target()};
       case 18: return Heartbeat{fmt::format("i{}", pick(3)), {any_job(), any_job()}};
-      case 19: case 20: case 21: return begin_or_finish();
+      case 19:
+      case 20:
+      case 21: return begin_or_finish();
       case 22: return environment(pick(3));
       case 23: return deployment(pick(3));
       case 24: return pick(3) ? Command(resource()) : Command(DeleteResource{fmt::format("r{}", pick(6))});
@@ -186,7 +201,8 @@ class RandomCommands {
   void run_one() {
     world.now = world.now + seconds(pick(8) == 0 ? 200 : pick(3));
     std::optional<Idempotency> key;
-    if (pick(10) == 0) key = Idempotency{digest_of(std::to_string(pick(20))), digest_of(std::to_string(pick(2)))};
+    if (pick(10) == 0)
+      key = Idempotency{digest_of(std::to_string(pick(20))), digest_of(std::to_string(pick(2)))};
     world.run(next(), key);
   }
 
@@ -194,11 +210,13 @@ class RandomCommands {
 
  private:
   UpsertEnvironment environment(uint64_t n) {
-    UpsertEnvironment c{.id = id<EnvironmentId>(n), .name = fmt::format("e{}", n), .resource_selector = selector()};
+    UpsertEnvironment c{
+        .id = id<EnvironmentId>(n), .name = fmt::format("e{}", n), .resource_selector = selector()};
     return c;
   }
   UpsertDeployment deployment(uint64_t n) {
-    UpsertDeployment c{.id = id<DeploymentId>(n), .name = fmt::format("d{}", n), .resource_selector = selector()};
+    UpsertDeployment c{
+        .id = id<DeploymentId>(n), .name = fmt::format("d{}", n), .resource_selector = selector()};
     c.agent_selector = pick(3) ? fmt::format("jobAgent.name == 'a{}'", pick(4)) : "true";
     if (pick(2)) c.job_timeout = minutes(1 + pick(20));
     return c;
@@ -257,8 +275,12 @@ class RandomCommands {
     if (!live.empty() && pick(5)) return live[pick(static_cast<uint32_t>(live.size()))];
     return any<Job>([](const Job& j) { return j.id; });
   }
-  VersionId any_version() { return any<Version>([](const Version& v) { return v.id; }); }
-  TargetKey any_target() { return any<TargetState>([](const TargetState& t) { return t.key; }); }
+  VersionId any_version() {
+    return any<Version>([](const Version& v) { return v.id; });
+  }
+  TargetKey any_target() {
+    return any<TargetState>([](const TargetState& t) { return t.key; });
+  }
 
   std::mt19937 rng_;
   int tag_ = 0;
@@ -273,7 +295,8 @@ void expect_at_rest(const World& w) {
   s.jobs.each([&](JobIx, const JobSlot& slot) {
     const Job& job = slot.row;
     if (job.status == JobStatus::kPending) {
-      ASSERT_TRUE(slot.target && s.at(slot.target).exists) << "waits for a target that is gone: " << job.id.str();
+      ASSERT_TRUE(slot.target && s.at(slot.target).exists)
+          << "waits for a target that is gone: " << job.id.str();
       EXPECT_EQ(s.at(slot.target).desired_release, job.release) << "waits though superseded";
     }
     if (!is_terminal(job.status)) return;

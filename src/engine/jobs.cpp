@@ -16,7 +16,8 @@ Result<JobIx> find_live(const State& state, JobId id) {
   JobIx j = state.jobs.find(id);
   if (!j) return fail(ErrorCode::kNotFound, fmt::format("job {} is not active", id.str()));
   if (is_terminal(state.jobs[j].row.status))
-    return fail(ErrorCode::kConflict, fmt::format("job {} is {} already", id.str(), to_string(state.jobs[j].row.status)));
+    return fail(ErrorCode::kConflict,
+                fmt::format("job {} is {} already", id.str(), to_string(state.jobs[j].row.status)));
   return j;
 }
 
@@ -35,7 +36,8 @@ void remember_success(TargetState& row, const Job& job, Time now) {
   row.current_version = job.version;
   row.current_since = now;
   row.attempts = 0;
-  auto known = std::find_if(row.past.begin(), row.past.end(), [&](const auto& p) { return p.version == job.version; });
+  auto known =
+      std::find_if(row.past.begin(), row.past.end(), [&](const auto& p) { return p.version == job.version; });
   PastVersion entry{job.version, now};
   if (known != row.past.end()) {
     entry.first_success = known->first_success;
@@ -54,7 +56,8 @@ void end_attempt(Tx& tx, TargetIx t, std::vector<Job> attempt, const Job& last) 
     row->last_ended_at = tx.now;
     bool all_successful = std::all_of(attempt.begin(), attempt.end(),
                                       [](const Job& j) { return j.status == JobStatus::kSuccessful; });
-    bool engine_ended_it = std::any_of(attempt.begin(), attempt.end(), [](const Job& j) { return j.cancelled_by_engine; });
+    bool engine_ended_it =
+        std::any_of(attempt.begin(), attempt.end(), [](const Job& j) { return j.cancelled_by_engine; });
     if (all_successful)
       remember_success(*row, last, tx.now);
     else if (!engine_ended_it)
@@ -77,7 +80,8 @@ Reply claim(Tx& tx, const ClaimJob& c) {
   if (!a) return fail(ErrorCode::kNotFound, fmt::format("no job agent {}", c.agent.str()));
   const AgentType* type = find_agent_type(tx.state.agents[a].row.type);
   if (type && type->delivery == Delivery::kPush)
-    return fail(ErrorCode::kConflict, fmt::format("jobs of a {} agent are sent to it, not claimed", type->name));
+    return fail(ErrorCode::kConflict,
+                fmt::format("jobs of a {} agent are sent to it, not claimed", type->name));
   if (!c.job) {
     // The same claim repeated returns the same job.
     const AgentSlot& agent = tx.state.agents[a];
@@ -93,8 +97,10 @@ Reply claim(Tx& tx, const ClaimJob& c) {
   }
   JobIx j = TRY(find_live(tx.state, *c.job));
   const Job& row = tx.state.jobs[j].row;
-  if (row.agent != c.agent) return fail(ErrorCode::kNotFound, fmt::format("job {} is not for this agent", c.job->str()));
-  if (row.status == JobStatus::kQueued && row.holder == c.instance) return Answer{.id = row.id.uuid, .job = row};
+  if (row.agent != c.agent)
+    return fail(ErrorCode::kNotFound, fmt::format("job {} is not for this agent", c.job->str()));
+  if (row.status == JobStatus::kQueued && row.holder == c.instance)
+    return Answer{.id = row.id.uuid, .job = row};
   Job job = TRY(hand_over(tx, j, {c.instance, c.fences_itself}));
   return Answer{.id = job.id.uuid, .job = job};
 }
@@ -102,7 +108,8 @@ Reply claim(Tx& tx, const ClaimJob& c) {
 Reply report(Tx& tx, const ReportJob& c) {
   JobIx j = TRY(find_live(tx.state, c.job));
   const Job& row = tx.state.jobs[j].row;
-  if (!row.handed_over_at) return fail(ErrorCode::kConflict, "the job has not been handed to an agent: claim it first");
+  if (!row.handed_over_at)
+    return fail(ErrorCode::kConflict, "the job has not been handed to an agent: claim it first");
   if (!c.instance.empty() && !row.holder.empty() && row.holder != c.instance)
     return fail(ErrorCode::kConflict, fmt::format("the job is held by {}", row.holder));
   if (c.status == JobStatus::kPending || c.status == JobStatus::kQueued)
@@ -193,7 +200,8 @@ void end_job(Tx& tx, JobIx j, JobStatus status, std::string message, bool by_eng
 
   std::vector<Job> attempt = attempt_of(tx.state, j);
   std::erase_if(attempt, [&](const Job& other) { return other.id == job.id; });
-  bool others_ended = std::all_of(attempt.begin(), attempt.end(), [](const Job& o) { return is_terminal(o.status); });
+  bool others_ended =
+      std::all_of(attempt.begin(), attempt.end(), [](const Job& o) { return is_terminal(o.status); });
   if (!others_ended) {
     tx.put(std::move(job));
     return;
@@ -230,7 +238,8 @@ void lease_fired(Tx& tx, JobIx j) {
   if (slot.row.fences_itself)
     end_job(tx, j, JobStatus::kFailure, fmt::format("agent instance {} was lost", slot.row.holder));
   else
-    require_action(tx, j, fmt::format("agent instance {} was lost; the job may still be running", slot.row.holder));
+    require_action(tx, j,
+                   fmt::format("agent instance {} was lost; the job may still be running", slot.row.holder));
 }
 
 }  // namespace ctrlplane

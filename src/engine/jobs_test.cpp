@@ -249,7 +249,8 @@ TEST_F(Jobs, go_from_claimed_to_in_progress_to_an_end_that_is_final) {
   EXPECT_EQ(code(report(job, JobStatus::kInProgress)), ErrorCode::kConflict) << "not claimed yet";
   claimed();
   EXPECT_EQ(code(report(job, JobStatus::kInProgress, "two")), ErrorCode::kConflict) << "held by another";
-  for (JobStatus s : {JobStatus::kPending, JobStatus::kQueued}) EXPECT_EQ(code(report(job, s)), ErrorCode::kInvalid);
+  for (JobStatus s : {JobStatus::kPending, JobStatus::kQueued})
+    EXPECT_EQ(code(report(job, s)), ErrorCode::kInvalid);
   ASSERT_TRUE(report(job, JobStatus::kInProgress));
   Time started = now;
   EXPECT_EQ(only_job()->started_at, started);

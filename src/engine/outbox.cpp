@@ -33,7 +33,8 @@ void retry_later(Tx& tx, OutboxItem item, OutboxStatus status, std::string error
   item.status = status;
   item.last_error = std::move(error);
   // In doubt it may still be on its way: asking too early would hear a wrong "not there".
-  Duration wait = status == OutboxStatus::kSending ? std::max(kSendGrace, backoff(item.attempt)) : backoff(item.attempt);
+  Duration wait =
+      status == OutboxStatus::kSending ? std::max(kSendGrace, backoff(item.attempt)) : backoff(item.attempt);
   item.next_attempt_at = tx.now + wait;
   tx.put(std::move(item));
 }
@@ -83,8 +84,9 @@ Reply begin_start(Tx& tx, OutboxItem item) {
     case Recovery::kNeither: break;
   }
   close(tx, std::move(item), OutboxStatus::kAbandoned, "may have been delivered");
-  require_action(tx, j, unwanted ? "may have started before it was cancelled"
-                                 : "may have started: the agent's type can be neither asked nor sent to twice");
+  require_action(tx, j,
+                 unwanted ? "may have started before it was cancelled"
+                          : "may have started: the agent's type can be neither asked nor sent to twice");
   return Answer{};
 }
 
@@ -184,7 +186,8 @@ void abandon_start(Tx& tx, JobId job) {
   auto id = tx.state.outbox_of(job);
   if (!id) return;
   OutboxItem item = tx.state.outbox.at(*id);
-  if (item.status == OutboxStatus::kPending) close(tx, std::move(item), OutboxStatus::kAbandoned, "the job has ended");
+  if (item.status == OutboxStatus::kPending)
+    close(tx, std::move(item), OutboxStatus::kAbandoned, "the job has ended");
 }
 
 }  // namespace ctrlplane

@@ -129,7 +129,9 @@ bool run_due_timers(Tx& tx, size_t limit) {
         if (j) job_timed_out(tx, j);
         break;
       case TimerKind::kOutboxAttempt: break;  // the outbox pump looks at the rows that are due
-      case TimerKind::kIdempotencyExpiry: tx.erase(IdempotencyRecord{.key = Digest{timer->subject.bytes}}); break;
+      case TimerKind::kIdempotencyExpiry:
+        tx.erase(IdempotencyRecord{.key = Digest{timer->subject.bytes}});
+        break;
     }
   }
   return true;

@@ -9,8 +9,8 @@ namespace ctrlplane {
 // background audit checks.
 struct Plan {
   bool set_desired = false;
-  VersionIx version;    // what to desire, if set_desired; none = nothing
-  ReleaseId release;    // likewise
+  VersionIx version;             // what to desire, if set_desired; none = nothing
+  ReleaseId release;             // likewise
   std::vector<JobId> supersede;  // not handed over and no longer wanted
   bool start = false;
   std::string waiting_for;  // why it does not start, for people

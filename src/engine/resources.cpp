@@ -8,7 +8,9 @@
 namespace ctrlplane {
 
 Status validate_resource(std::string_view path, const ResourceInput& r) {
-  auto at = [&](std::string_view member) { return path.empty() ? std::string(member) : fmt::format("{}.{}", path, member); };
+  auto at = [&](std::string_view member) {
+    return path.empty() ? std::string(member) : fmt::format("{}.{}", path, member);
+  };
   TRY(required_text(at("identifier"), r.identifier, kMaxIdentifier));
   TRY(required_text(at("name"), r.name, kMaxIdentifier));
   TRY(required_text(at("kind"), r.kind));
@@ -122,13 +124,15 @@ bool ProviderSet::step(Tx& tx) {
   if (!leaving_) {
     leaving_.emplace();
     for (ResourceIx r : tx.state.resources_of(command_.provider))
-      if (!wanted_.contains(tx.state.resources[r].row.identifier)) leaving_->push_back(tx.state.resources[r].row.id);
+      if (!wanted_.contains(tx.state.resources[r].row.identifier))
+        leaving_->push_back(tx.state.resources[r].row.id);
   }
   if (!leaving_->empty()) {
     ResourceId id = leaving_->back();
     leaving_->pop_back();
     // Slices are apart in time: it may have gone, or belong to somebody else by now.
-    if (ResourceIx r = tx.state.resources.find(id); r && tx.state.resources[r].row.provider == command_.provider)
+    if (ResourceIx r = tx.state.resources.find(id);
+        r && tx.state.resources[r].row.provider == command_.provider)
       remove_resource(tx, r);
   }
   if (!leaving_->empty()) return false;

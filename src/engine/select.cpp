@@ -20,7 +20,8 @@ bool is_deployable(const State& state, const TargetSlot& target, VersionIx v) {
 Uuid in_order(const Uuid& hash, VersionId version, ResourceId resource) {
   const uint64_t version_ms = version.uuid.high() >> 16, resource_ms = resource.uuid.high() >> 16 & 0xffffff;
   const uint64_t high = version_ms << 16 | 0x8000 | resource_ms >> 12;  // version 8: a layout of our own
-  const uint64_t low = uint64_t{2} << 62 | (resource_ms & 0xfff) << 50 | (hash.low() & ((uint64_t{1} << 50) - 1));
+  const uint64_t low =
+      uint64_t{2} << 62 | (resource_ms & 0xfff) << 50 | (hash.low() & ((uint64_t{1} << 50) - 1));
   return Uuid::from_halves(high, low);
 }
 
@@ -38,8 +39,8 @@ Selection select_version(const State& state, Time, TargetIx t) {
     if (is_deployable(state, target, v)) return {Kind::kVersion, v};
   }
   const VersionIx desired = target.desired_version;
-  const bool desired_is_held =
-      desired && !state.versions[desired].erased && state.versions[desired].row.status == VersionStatus::kPaused;
+  const bool desired_is_held = desired && !state.versions[desired].erased &&
+                               state.versions[desired].row.status == VersionStatus::kPaused;
   if (desired_is_held) return {Kind::kHold, {}};
   if (current_stands) return {Kind::kVersion, target.current_version};
   return {Kind::kNothing, {}};
@@ -48,7 +49,9 @@ Selection select_version(const State& state, Time, TargetIx t) {
 ReleaseId release_id(const TargetKey& target, VersionId version, const Digest& variables) {
   std::string inputs;
   inputs.reserve(80);
-  auto append = [&](const auto& bytes) { inputs.append(reinterpret_cast<const char*>(bytes.data()), bytes.size()); };
+  auto append = [&](const auto& bytes) {
+    inputs.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  };
   append(target.resource.uuid.bytes);
   append(target.environment.uuid.bytes);
   append(target.deployment.uuid.bytes);

@@ -7,7 +7,8 @@
 namespace ctrlplane {
 
 Reply create_workspace(Tx& tx, const CreateWorkspace& c) {
-  if (tx.state.id() != kInstanceWorkspace) return fail(ErrorCode::kInvalid, "workspaces are made on the instance");
+  if (tx.state.id() != kInstanceWorkspace)
+    return fail(ErrorCode::kInvalid, "workspaces are made on the instance");
   TRY(required_text("name", c.name, 30));
   TRY(required_text("slug", c.slug, 50));
   for (const auto& [id, other] : tx.state.workspaces)
@@ -23,7 +24,8 @@ Reply upsert_system(Tx& tx, const UpsertSystem& c) {
   TRY(optional_text("description", c.description));
   TRY(valid_metadata("metadata", c.metadata));
   SystemIx s = c.id ? tx.state.systems.find(*c.id) : SystemIx{};
-  System row{.id = c.id ? *c.id : tx.ids.make<SystemId>(), .name = c.name, .slug = c.slug.empty() ? c.name : c.slug};
+  System row{
+      .id = c.id ? *c.id : tx.ids.make<SystemId>(), .name = c.name, .slug = c.slug.empty() ? c.name : c.slug};
   row.description = c.description;
   row.metadata = c.metadata;
   row.created_at = s ? tx.state.systems[s].row.created_at : tx.now;
@@ -36,7 +38,8 @@ Reply delete_system(Tx& tx, const DeleteSystem& c) {
   if (!s) return fail(ErrorCode::kNotFound, fmt::format("no system {}", c.id.str()));
   SystemSlot slot = tx.state.systems[s];
   for (DeploymentIx d : slot.deployments) tx.erase(SystemDeployment{c.id, tx.state.deployments[d].row.id});
-  for (EnvironmentIx e : slot.environments) tx.erase(SystemEnvironment{c.id, tx.state.environments[e].row.id});
+  for (EnvironmentIx e : slot.environments)
+    tx.erase(SystemEnvironment{c.id, tx.state.environments[e].row.id});
   tx.erase(System{.id = c.id});
   return Answer{.id = c.id.uuid};
 }

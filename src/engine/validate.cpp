@@ -26,7 +26,8 @@ Status valid_metadata(std::string_view path, const Metadata& metadata) {
     TRY(optional_text(fmt::format("{}['{}']", path, key), value));
     total += key.size() + value.size();
   }
-  if (total > kMaxDocument) return invalid(std::string(path), fmt::format("is larger than {} bytes", kMaxDocument));
+  if (total > kMaxDocument)
+    return invalid(std::string(path), fmt::format("is larger than {} bytes", kMaxDocument));
   return {};
 }
 
@@ -34,7 +35,8 @@ Status valid_document(std::string_view path, const Json& document) {
   return optional_text(path, document.text(), kMaxDocument);
 }
 
-Status valid_selector(std::string_view path, const std::optional<std::string>& text, Selector::Subject subject) {
+Status valid_selector(std::string_view path, const std::optional<std::string>& text,
+                      Selector::Subject subject) {
   if (!text || text->empty()) return {};
   TRY(optional_text(path, *text));
   auto compiled = Selector::compile(*text, subject);

@@ -21,6 +21,7 @@ Status required_text(std::string_view path, std::string_view value, size_t max =
 Status optional_text(std::string_view path, std::string_view value, size_t max = kMaxText);
 Status valid_metadata(std::string_view path, const Metadata& metadata);
 Status valid_document(std::string_view path, const Json& document);
-Status valid_selector(std::string_view path, const std::optional<std::string>& text, Selector::Subject subject);
+Status valid_selector(std::string_view path, const std::optional<std::string>& text,
+                      Selector::Subject subject);
 
 }  // namespace ctrlplane

@@ -49,8 +49,8 @@ Reply create_version(Tx& tx, const CreateVersion& c) {
   DeploymentIx d = tx.state.deployments.find(c.deployment);
   if (!d) return fail(ErrorCode::kNotFound, fmt::format("no deployment {}", c.deployment.str()));
   if (VersionIx other = tx.state.version_tagged(d, c.tag))
-    return fail(ErrorCode::kConflict,
-                fmt::format("tag '{}' exists already: version {}", c.tag, tx.state.versions[other].row.id.str()));
+    return fail(ErrorCode::kConflict, fmt::format("tag '{}' exists already: version {}", c.tag,
+                                                  tx.state.versions[other].row.id.str()));
   Version row{.id = tx.ids.make<VersionId>(), .deployment = c.deployment, .tag = c.tag};
   row.name = c.name.empty() ? c.tag : c.name;
   row.message = c.message;

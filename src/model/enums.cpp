@@ -7,10 +7,17 @@ namespace {
 
 constexpr std::array<std::string_view, 6> kVersionStatus = {"unspecified", "building", "ready",
                                                             "paused",      "failed",   "rejected"};
-constexpr std::array<std::string_view, 11> kJobStatus = {
-    "pending",   "queued",  "in_progress",       "action_required",     "successful",
-    "failure",   "cancelled", "skipped", "invalid_job_agent", "invalid_integration",
-    "external_run_not_found"};
+constexpr std::array<std::string_view, 11> kJobStatus = {"pending",
+                                                         "queued",
+                                                         "in_progress",
+                                                         "action_required",
+                                                         "successful",
+                                                         "failure",
+                                                         "cancelled",
+                                                         "skipped",
+                                                         "invalid_job_agent",
+                                                         "invalid_integration",
+                                                         "external_run_not_found"};
 constexpr std::array<std::string_view, 5> kJobCause = {"policy", "redeploy", "force", "retry", "rollback"};
 constexpr std::array<std::string_view, 3> kOutboxKind = {"notice", "start", "cancel"};
 constexpr std::array<std::string_view, 4> kOutboxStatus = {"pending", "sending", "delivered", "abandoned"};

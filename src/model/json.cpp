@@ -88,8 +88,8 @@ Result<Json> Json::parse_object(std::string_view text) {
   size_t read = parser.write_some(text.data(), text.size(), ec);
   if (!ec && read == text.size()) parser.finish(ec);
   if (ec || read != text.size())
-    return fail(ErrorCode::kInvalid, fmt::format("not JSON at byte {}: {}", read,
-                                                 ec ? ec.message() : "text after the document"));
+    return fail(ErrorCode::kInvalid,
+                fmt::format("not JSON at byte {}: {}", read, ec ? ec.message() : "text after the document"));
   bj::value v = parser.release();
   if (!v.is_object()) return fail(ErrorCode::kInvalid, "must be a JSON object");
   std::string out;

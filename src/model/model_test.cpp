@@ -6,7 +6,8 @@ namespace ctrlplane {
 namespace {
 
 TEST(Json, is_canonical_whatever_the_order_of_members) {
-  EXPECT_EQ(Json::parse_object(R"({"b":1, "a":{"y":[1,2],"x":true}})")->text(), R"({"a":{"x":true,"y":[1,2]},"b":1})");
+  EXPECT_EQ(Json::parse_object(R"({"b":1, "a":{"y":[1,2],"x":true}})")->text(),
+            R"({"a":{"x":true,"y":[1,2]},"b":1})");
 }
 
 TEST(Json, refuses_what_is_not_an_object) {

@@ -28,7 +28,9 @@ class InlineStorePort final : public StorePort {
     answer(std::move(done), ctrlplane::read_version(store_, w, d, tag));
   }
   void beat(store::Replica r, Callback<Status> done) override { answer(std::move(done), store_.beat(r)); }
-  void ownerships(Callback<Result<Ownerships>> done) override { answer(std::move(done), read_ownerships(store_)); }
+  void ownerships(Callback<Result<Ownerships>> done) override {
+    answer(std::move(done), read_ownerships(store_));
+  }
 
  private:
   template <class T>

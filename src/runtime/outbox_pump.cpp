@@ -9,9 +9,12 @@ namespace ctrlplane {
 // Waiting is measured on this process's boot clock: a wall clock that jumps must not make a message that
 // is still on its way look lost.
 void OutboxPump::loaded(WorkspaceLoop& loop) {
+  lost(loop);  // a row that stood in line before and again now would be looked at twice, too early the second
+               // time
   for (const auto& [id, item] : loop.state()->outbox) {
     bool in_doubt = item.status == OutboxStatus::kSending;  // an earlier owner may have sent it just now
-    Duration wait = in_doubt ? kSendGrace : std::clamp(item.next_attempt_at - loop.now(), Duration{0}, kMaxBackoff);
+    Duration wait =
+        in_doubt ? kSendGrace : std::clamp(item.next_attempt_at - loop.now(), Duration{0}, kMaxBackoff);
     schedule(loop.workspace(), id, wait);
   }
 }
@@ -62,6 +65,8 @@ void OutboxPump::begin(WorkspaceId workspace, OutboxId id) {
       send(workspace, *std::move(reply->permit), begun);
     else
       finished(workspace, id);
+    // Nothing was committed that would bring it back here.
+    if (!reply && reply.error().code == ErrorCode::kBusy) schedule(workspace, id, kFirstBackoff);
   });
 }
 
@@ -69,15 +74,25 @@ void OutboxPump::send(WorkspaceId workspace, SendPermit permit, Duration begun) 
   OutboxId id = permit.item.id;
   int64_t attempt = permit.item.attempt;
   auto done = [this, alive = alive_, workspace, id, attempt](SendOutcome outcome, std::string error) {
-    if (!*alive) return;
-    submit_(workspace, {FinishSend{id, attempt, outcome, std::move(error)}}, [this, alive, workspace, id](Reply) {
-      if (*alive) finished(workspace, id);
-    });
+    if (*alive) end(workspace, {id, attempt, outcome, std::move(error)});
   };
-  if (executor_.clock().boot() - begun > kPermitLife) return done(SendOutcome::kNotSent, "the permission to send had aged");
+  // To a question "not sent" would be an answer: that the receiver has not got it.
+  SendOutcome not_tried = permit.mode == SendMode::kAsk ? SendOutcome::kInDoubt : SendOutcome::kNotSent;
+  if (executor_.clock().boot() - begun > kPermitLife)
+    return done(not_tried, "the permission to send had aged");
   auto it = receivers_.find(permit.item.channel);
-  if (it == receivers_.end()) return done(SendOutcome::kNotSent, "nothing here delivers to " + permit.item.channel);
+  if (it == receivers_.end()) return done(not_tried, "nothing here delivers to " + permit.item.channel);
   it->second->deliver(permit, std::move(done));
+}
+
+void OutboxPump::end(WorkspaceId workspace, FinishSend outcome) {
+  submit_(workspace, {outcome}, [this, alive = alive_, workspace, outcome](Reply reply) {
+    if (!*alive) return;
+    if (reply || reply.error().code != ErrorCode::kBusy) return finished(workspace, outcome.id);
+    executor_.post_after(kFirstBackoff, [this, alive, workspace, outcome] {
+      if (*alive) end(workspace, outcome);
+    });
+  });
 }
 
 void OutboxPump::finished(WorkspaceId workspace, OutboxId id) {

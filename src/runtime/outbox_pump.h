@@ -16,7 +16,8 @@ class Receiver {
   virtual ~Receiver() = default;
   // `done` exactly once, on the executor. In kAsk mode: kAccepted if the receiver has the job, kNotSent if
   // it has not. The job's id is the key to deduplicate by.
-  virtual void deliver(const SendPermit& permit, std::move_only_function<void(SendOutcome, std::string)> done) = 0;
+  virtual void deliver(const SendPermit& permit,
+                       std::move_only_function<void(SendOutcome, std::string)> done) = 0;
 };
 
 class OutboxPump final : public FeedListener {
@@ -48,6 +49,7 @@ class OutboxPump final : public FeedListener {
   void pump(WorkspaceId workspace);
   void begin(WorkspaceId workspace, OutboxId id);
   void send(WorkspaceId workspace, SendPermit permit, Duration begun);
+  void end(WorkspaceId workspace, FinishSend outcome);
   void finished(WorkspaceId workspace, OutboxId id);
 
   Submit submit_;

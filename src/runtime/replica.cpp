@@ -17,9 +17,10 @@ void Replica::start() {
 
 void Replica::beat() {
   Duration sent = executor_.clock().boot();
-  store_.beat({config_.id, config_.address, config_.version, ++beat_}, [this, alive = alive_, sent](Status ok) {
-    if (*alive && ok) beat_succeeded(sent);
-  });
+  store_.beat({config_.id, config_.address, config_.version, ++beat_},
+              [this, alive = alive_, sent](Status ok) {
+                if (*alive && ok) beat_succeeded(sent);
+              });
   executor_.post_after(config_.beat_every, [this, alive = alive_] {
     if (*alive) beat();
   });
@@ -28,7 +29,7 @@ void Replica::beat() {
 // A beat that succeeds after too long a silence proves that we live, not that we still own: somebody may
 // have taken over in between. Every loop asks the store again before it answers anything.
 void Replica::beat_succeeded(Duration sent) {
-  bool lapsed = last_good_beat_ && sent - *last_good_beat_ > config_.lease - config_.margin;
+  bool lapsed = last_good_beat_ && !may_answer_reads();  // also when it was sent in time but came late
   last_good_beat_ = std::max(last_good_beat_.value_or(sent), sent);
   if (!lapsed) return;
   for (auto& [id, loop] : loops_) loop->reacquire();
@@ -71,13 +72,15 @@ void Replica::on_ownerships(Duration asked, const Ownerships& rows) {
   }
   std::erase_if(seen_, [&](const auto& entry) { return !beats.contains(entry.first); });
 
+  if (draining_) return;
   for (WorkspaceId workspace : wanted_) {
     if (loops_.contains(workspace)) continue;
     auto owner = std::find_if(rows.owners.begin(), rows.owners.end(),
                               [&](const store::Owner& o) { return o.workspace == workspace; });
     if (owner == rows.owners.end())
       take(workspace, {});
-    else if (owner->replica.is_nil() || owner->replica == config_.id || is_dead(owner->replica, asked))
+    else if (owner->replica.is_nil() || owner->replica == config_.id || rows.exclusive ||
+             is_dead(owner->replica, asked))
       take(workspace, owner->token);
   }
 }
@@ -90,19 +93,21 @@ bool Replica::is_dead(store::ReplicaId id, Duration asked) const {
 }
 
 void Replica::take(WorkspaceId workspace, store::Token expected) {
-  WorkspaceLoop::Host host{.executor = executor_,
-                           .store = store_,
-                           .replica = config_.id,
-                           .may_answer_reads = [this] { return may_answer_reads(); },
-                           .new_token = [this] { return store::Token{new_uuid_()}; },
-                           .lost = [this, workspace] {
-                             // The loop is still on the stack: it goes in a task of its own.
-                             auto gone = std::make_shared<std::unique_ptr<WorkspaceLoop>>(std::move(loops_[workspace]));
-                             loops_.erase(workspace);
-                             executor_.post([gone] { gone->reset(); });
-                           },
-                           .listeners = listeners_,
-                           .limits = config_.limits};
+  WorkspaceLoop::Host host{
+      .executor = executor_,
+      .store = store_,
+      .replica = config_.id,
+      .may_answer_reads = [this] { return may_answer_reads(); },
+      .new_token = [this] { return store::Token{new_uuid_()}; },
+      .lost =
+          [this, workspace] {
+            // The loop is still on the stack: it goes in a task of its own.
+            auto gone = std::make_shared<std::unique_ptr<WorkspaceLoop>>(std::move(loops_[workspace]));
+            loops_.erase(workspace);
+            executor_.post([gone] { gone->reset(); });
+          },
+      .listeners = listeners_,
+      .limits = config_.limits};
   auto& loop = loops_[workspace] = std::make_unique<WorkspaceLoop>(std::move(host), workspace);
   loop->start(expected);
 }
@@ -110,7 +115,9 @@ void Replica::take(WorkspaceId workspace, store::Token expected) {
 void Replica::submit(WorkspaceId workspace, Request request, ReplyFn done) {
   auto it = loops_.find(workspace);
   if (it == loops_.end())
-    return done(fail(ErrorCode::kUnavailable, "this replica does not own the workspace"));
+    return executor_.post([done = std::move(done)]() mutable {
+      done(fail(ErrorCode::kUnavailable, "this replica does not own the workspace"));
+    });
   it->second->submit(std::move(request), std::move(done));
 }
 
@@ -120,6 +127,7 @@ WorkspaceLoop* Replica::loop(WorkspaceId workspace) {
 }
 
 void Replica::drain(Task done) {
+  draining_ = true;
   auto left = std::make_shared<size_t>(loops_.size() + 1);
   auto all_done = std::make_shared<Task>(std::move(done));
   auto one_done = [left, all_done] {

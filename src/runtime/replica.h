@@ -39,10 +39,11 @@ class Replica {
   // Own this workspace whenever nobody else does.
   void want(WorkspaceId workspace);
 
+  // `done` is called exactly once, later, on the executor.
   void submit(WorkspaceId workspace, Request request, ReplyFn done);
   // Null while this replica does not own it.
   WorkspaceLoop* loop(WorkspaceId workspace);
-  // Lets every loop finish what it accepted.
+  // Takes no more workspaces, and lets every loop finish what it accepted.
   void drain(Task done);
 
   bool may_answer_reads() const;
@@ -73,6 +74,7 @@ class Replica {
   int64_t beat_ = 0;
   std::optional<Duration> last_good_beat_;
   bool watching_ = false;
+  bool draining_ = false;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

@@ -29,13 +29,14 @@ Result<std::optional<Job>> read_job(store::Store& store, WorkspaceId workspace, 
   return read_one<Job>(store, workspace, {{"id", job.uuid}});
 }
 
-Result<std::optional<Version>> read_version(store::Store& store, WorkspaceId workspace, DeploymentId deployment,
-                                            std::string_view tag) {
+Result<std::optional<Version>> read_version(store::Store& store, WorkspaceId workspace,
+                                            DeploymentId deployment, std::string_view tag) {
   return read_one<Version>(store, workspace, {{"deployment_id", deployment.uuid}, {"tag", tag}});
 }
 
 Result<Ownerships> read_ownerships(store::Store& store) {
   Ownerships out;
+  out.exclusive = store.exclusive();
   // Owners first: a beat read after them can only make an owner look more alive.
   out.owners = TRY(store.owners());
   out.replicas = TRY(store.replicas());

@@ -22,13 +22,14 @@ struct Loaded {
 struct Ownerships {
   std::vector<store::Replica> replicas;
   std::vector<store::Owner> owners;
+  bool exclusive = false;  // no other process can be alive on this store
 };
 
 class StorePort {
  public:
   virtual ~StorePort() = default;
-  virtual void acquire(WorkspaceId workspace, store::ReplicaId replica, store::Token expected, store::Token token,
-                       Callback<Result<store::Owner>> done) = 0;
+  virtual void acquire(WorkspaceId workspace, store::ReplicaId replica, store::Token expected,
+                       store::Token token, Callback<Result<store::Owner>> done) = 0;
   virtual void load(WorkspaceId workspace, store::Token token, Callback<Result<Loaded>> done) = 0;
   virtual void commit(store::Commit commit, Callback<store::CommitOutcome> done) = 0;
   virtual void read_job(WorkspaceId workspace, JobId job, Callback<Result<std::optional<Job>>> done) = 0;
@@ -43,8 +44,8 @@ class StorePort {
 // loop after `acquire`, and with a null token for long reads off the loop.
 Result<Loaded> load_state(store::Store& store, WorkspaceId workspace, std::optional<store::Token> token);
 Result<std::optional<Job>> read_job(store::Store& store, WorkspaceId workspace, JobId job);
-Result<std::optional<Version>> read_version(store::Store& store, WorkspaceId workspace, DeploymentId deployment,
-                                            std::string_view tag);
+Result<std::optional<Version>> read_version(store::Store& store, WorkspaceId workspace,
+                                            DeploymentId deployment, std::string_view tag);
 Result<Ownerships> read_ownerships(store::Store& store);
 
 }  // namespace ctrlplane

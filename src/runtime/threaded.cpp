@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
+#include <set>
 
 namespace ctrlplane {
 
@@ -46,7 +48,8 @@ void ThreadExecutor::run() {
       if (timers_.empty())
         wake_.wait(lock);
       else
-        wake_.wait_for(lock, std::chrono::microseconds(std::max<int64_t>((timers_.top().due - clock_.boot()).us, 1)));
+        wake_.wait_for(
+            lock, std::chrono::microseconds(std::max<int64_t>((timers_.top().due - clock_.boot()).us, 1)));
       continue;
     }
     Task task = std::move(ready_.front());
@@ -95,7 +98,8 @@ void ThreadStorePort::Worker::run() {
   }
 }
 
-ThreadStorePort::ThreadStorePort(store::Store& store, Executor& executor) : store_(store), executor_(executor) {}
+ThreadStorePort::ThreadStorePort(store::Store& store, Executor& executor)
+    : store_(store), executor_(executor) {}
 ThreadStorePort::~ThreadStorePort() = default;
 
 template <class T>
@@ -111,7 +115,9 @@ void ThreadStorePort::acquire(WorkspaceId w, store::ReplicaId r, store::Token ex
 }
 
 void ThreadStorePort::load(WorkspaceId w, store::Token token, Callback<Result<Loaded>> done) {
-  reads_.post([this, w, token, done = std::move(done)]() mutable { answer(std::move(done), load_state(store_, w, token)); });
+  reads_.post([this, w, token, done = std::move(done)]() mutable {
+    answer(std::move(done), load_state(store_, w, token));
+  });
 }
 
 void ThreadStorePort::commit(store::Commit c, Callback<store::CommitOutcome> done) {
@@ -127,7 +133,13 @@ void ThreadStorePort::run_commits() {
   std::vector<Waiting> batch;
   {
     std::lock_guard lock(mutex_);
-    batch.swap(waiting_);
+    // One commit a workspace in a call; a second one (its loop has acquired again meanwhile) waits its turn.
+    std::set<WorkspaceId> taken;
+    auto later = std::stable_partition(waiting_.begin(), waiting_.end(), [&](const Waiting& w) {
+      return taken.insert(w.commit.workspace).second;
+    });
+    std::move(waiting_.begin(), later, std::back_inserter(batch));
+    waiting_.erase(waiting_.begin(), later);
   }
   if (batch.empty()) return;
   std::vector<store::Commit> commits;
@@ -150,7 +162,9 @@ void ThreadStorePort::read_version(WorkspaceId w, DeploymentId d, std::string ta
 }
 
 void ThreadStorePort::beat(store::Replica r, Callback<Status> done) {
-  beats_.post([this, r = std::move(r), done = std::move(done)]() mutable { answer(std::move(done), store_.beat(r)); });
+  beats_.post([this, r = std::move(r), done = std::move(done)]() mutable {
+    answer(std::move(done), store_.beat(r));
+  });
 }
 
 void ThreadStorePort::ownerships(Callback<Result<Ownerships>> done) {

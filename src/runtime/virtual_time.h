@@ -18,7 +18,9 @@ namespace ctrlplane {
 class VirtualTime {
  public:
   Duration now() const { return now_; }
-  void at(Duration when, Task task) { events_.push({std::max(when, now_), next_++, std::make_shared<Task>(std::move(task))}); }
+  void at(Duration when, Task task) {
+    events_.push({std::max(when, now_), next_++, std::make_shared<Task>(std::move(task))});
+  }
   void after(Duration delay, Task task) { at(now_ + std::max(delay, Duration{0}), std::move(task)); }
 
   // Runs the next event, moving time to it; false if there is none up to `until`.

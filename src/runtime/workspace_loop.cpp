@@ -39,6 +39,9 @@ std::optional<JobId> job_of(const Command& c) {
   return std::nullopt;
 }
 
+// Outcomes of what was begun before are taken to the last.
+bool ends_something(const Command& c) { return std::holds_alternative<FinishSend>(c); }
+
 Error not_owner() { return {ErrorCode::kUnavailable, "the workspace is changing its owner: try again"}; }
 
 }  // namespace
@@ -78,7 +81,8 @@ void WorkspaceLoop::acquire() {
   acquire_again_ = false;
   acquiring_since_ = boot();
   next_token_ = host_.new_token();
-  host_.store.acquire(workspace_, host_.replica, owner_.token, next_token_, guarded(&WorkspaceLoop::on_acquired));
+  host_.store.acquire(workspace_, host_.replica, owner_.token, next_token_,
+                      guarded(&WorkspaceLoop::on_acquired));
 }
 
 void WorkspaceLoop::reacquire() {
@@ -90,7 +94,8 @@ void WorkspaceLoop::reacquire() {
 }
 
 void WorkspaceLoop::retry_acquire() {
-  host_.store.acquire(workspace_, host_.replica, owner_.token, next_token_, guarded(&WorkspaceLoop::on_acquired));
+  host_.store.acquire(workspace_, host_.replica, owner_.token, next_token_,
+                      guarded(&WorkspaceLoop::on_acquired));
 }
 
 void WorkspaceLoop::on_acquired(Result<store::Owner> owner) {
@@ -128,7 +133,8 @@ void WorkspaceLoop::on_loaded(Result<Loaded> loaded) {
   }
   if (!loaded) {
     if (loaded.error().code != ErrorCode::kConflict)
-      log::error("workspace cannot be loaded", {{"workspace", workspace_.str()}, {"error", loaded.error().message}});
+      log::error("workspace cannot be loaded",
+                 {{"workspace", workspace_.str()}, {"error", loaded.error().message}});
     return lose(ErrorCode::kUnknown);
   }
   if (acquire_again_) return acquire();
@@ -155,15 +161,16 @@ void WorkspaceLoop::lose(ErrorCode in_flight_code) {
   for (auto& lane : lanes_) {
     for (Pending& p : std::exchange(lane, {})) refuse(p.done);
   }
-  for (auto& lost = host_.listeners; FeedListener* l : lost) l->lost(*this);
+  for (auto& lost = host_.listeners; FeedListener * l : lost) l->lost(*this);
   if (drained_) host_.executor.post(std::exchange(drained_, nullptr));
   host_.lost();
 }
 
 void WorkspaceLoop::fail_replies(std::deque<Waiting>& replies, int64_t up_to, ErrorCode code) {
   auto refuse = [](ReplyFn& done, ErrorCode why) {
-    std::string message = why == ErrorCode::kUnknown ? "the outcome is not known: retry with the same Idempotency-Key"
-                                                     : "was not committed: safe to retry";
+    std::string message = why == ErrorCode::kUnknown
+                              ? "the outcome is not known: retry with the same Idempotency-Key"
+                              : "was not committed: safe to retry";
     done(std::unexpected(Error{why, message}));
   };
   while (!replies.empty() && replies.front().seq <= up_to) {
@@ -181,7 +188,8 @@ void WorkspaceLoop::fail_replies(std::deque<Waiting>& replies, int64_t up_to, Er
       refuse(w.done, durable ? ErrorCode::kUnknown : code);
   }
   if (up_to != INT64_MAX) return;
-  for (Set& s : std::exchange(sets_, {})) refuse(s.done, ErrorCode::kUnknown);  // earlier slices may be durable
+  for (Set& s : std::exchange(sets_, {}))
+    refuse(s.done, ErrorCode::kUnknown);  // earlier slices may be durable
 }
 
 // ---- Commands ------------------------------------------------------------------------------------------
@@ -190,13 +198,17 @@ Time WorkspaceLoop::now() const { return std::max(host_.executor.clock().wall(),
 
 void WorkspaceLoop::submit(Request request, ReplyFn done) {
   auto refuse = [&](Error why) {
-    auto later = [done = std::move(done), why = std::move(why)]() mutable { done(std::unexpected(std::move(why))); };
+    auto later = [done = std::move(done), why = std::move(why)]() mutable {
+      done(std::unexpected(std::move(why)));
+    };
     host_.executor.post(std::move(later));
   };
-  if (phase_ == Phase::kLost || phase_ == Phase::kIdle || draining_) return refuse(not_owner());
+  if (phase_ == Phase::kLost || phase_ == Phase::kIdle || (draining_ && !ends_something(request.command)))
+    return refuse(not_owner());
   Lane lane = lane_of(request.command);
   auto& queue = lanes_[static_cast<size_t>(lane)];
-  if (queue.size() + (lane == Lane::kBackground ? sets_.size() : 0) >= host_.limits.queue[static_cast<size_t>(lane)])
+  if (queue.size() + (lane == Lane::kBackground ? sets_.size() : 0) >=
+      host_.limits.queue[static_cast<size_t>(lane)])
     return refuse({ErrorCode::kBusy, "too many requests are waiting for this workspace"});
   queue.push_back({std::move(request), std::move(done), boot()});
   schedule_turn();
@@ -213,7 +225,7 @@ void WorkspaceLoop::turn() {
   if (phase_ != Phase::kActive) return;
   Duration started = boot();
   run_commands();
-  bool more = run_background(started);
+  bool more = run_background();
   release_settled();
   stats_.slice.add(boot() - started);
   start_commit();
@@ -225,7 +237,8 @@ void WorkspaceLoop::turn() {
 
 Tx WorkspaceLoop::begin() {
   last_now_ = now();
-  return Tx(*state_, last_now_, boot(), IdSource(last_now_, mix64(nonce_ += 0x632be59bd9b4e019ull)), gathering_.changes);
+  return Tx(*state_, last_now_, boot(), IdSource(last_now_, mix64(nonce_ += 0x632be59bd9b4e019ull)),
+            gathering_.changes);
 }
 
 // How many rows may be gathered before a lane waits for the commit under way. The first lane never does.
@@ -277,13 +290,16 @@ void WorkspaceLoop::execute_one(Pending p) {
   Tx tx = begin();
   Reply reply = execute(tx, p.request);
   if (!reply && reply.error().code == ErrorCode::kNotFound)
-    if (auto job = job_of(p.request.command)) return look_up_ended_job(*job, reply.error(), std::move(p.done));
-  hold_reply(std::move(reply), std::move(p.done), !tx.changed());
+    if (auto job = job_of(p.request.command))
+      return look_up_ended_job(*job, reply.error(), std::move(p.done));
+  bool declares = lane_of(p.request.command) == Lane::kApi && (tx.changed() || (reply && reply->replayed));
+  hold_reply(std::move(reply), std::move(p.done), !tx.changed(), declares);
 }
 
-void WorkspaceLoop::hold_reply(Reply reply, ReplyFn done, bool read_only) {
+// A write that declares things is answered when the targets it implies are there; nobody else waits for that.
+void WorkspaceLoop::hold_reply(Reply reply, ReplyFn done, bool read_only, bool declares) {
   Waiting w{seen_seq(), std::move(reply), std::move(done), read_only};
-  if (!state_->settled() && w.reply)
+  if (declares && w.reply && !state_->settled())
     settling_.push_back(std::move(w));
   else
     waiting_.push_back(std::move(w));
@@ -342,8 +358,8 @@ void WorkspaceLoop::look_up_tag(Pending p) {
     }
     if (!found) return p.done(std::unexpected(found.error()));
     if (*found)
-      return p.done(fail(ErrorCode::kConflict, fmt::format("tag '{}' exists already: version {}", (*found)->tag,
-                                                           (*found)->id.str())));
+      return p.done(fail(ErrorCode::kConflict, fmt::format("tag '{}' exists already: version {}",
+                                                           (*found)->tag, (*found)->id.str())));
     if (!*alive || phase_ == Phase::kLost) return p.done(std::unexpected(not_owner()));
     p.tag_is_free = true;
     lanes_[static_cast<size_t>(Lane::kApi)].push_front(std::move(p));
@@ -358,13 +374,14 @@ bool WorkspaceLoop::background_is_pending() const {
 }
 
 // Long work, unit by unit, until the slice or the batch is used up. True if it should go on next turn.
-bool WorkspaceLoop::run_background(Duration started) {
+bool WorkspaceLoop::run_background() {
+  const Duration started = boot();  // its own slice: commands must not starve it
   auto& queue = lanes_[static_cast<size_t>(Lane::kBackground)];
   for (; !queue.empty(); queue.pop_front()) {
     Pending& p = queue.front();
     stats_.wait[static_cast<size_t>(Lane::kBackground)].add(boot() - p.submitted);
     if (auto earlier = replay(*state_, p.request)) {
-      hold_reply(*earlier, std::move(p.done), true);
+      hold_reply(*earlier, std::move(p.done), true, true);
       continue;
     }
     ProviderSet work(std::get<SetProviderResources>(std::move(p.request.command)));
@@ -394,7 +411,7 @@ bool WorkspaceLoop::step_set(Tx& tx) {
   if (!s.work.step(tx)) return false;
   tx.actor = s.request.actor;
   if (s.work.reply()) remember(tx, s.request, *s.work.reply());
-  hold_reply(s.work.reply(), std::move(s.done), false);
+  hold_reply(s.work.reply(), std::move(s.done), false, true);
   sets_.pop_front();
   return true;
 }
@@ -448,7 +465,8 @@ void WorkspaceLoop::start_commit() {
   urgent_ = false;
   // An answer can come after the batch was resolved otherwise: then it is not about the one in flight.
   auto answered = [this, alive = alive_, token = owner_.token, seq = in_flight_->commit.seq](auto outcome) {
-    if (*alive && in_flight_ && in_flight_->commit.token == token && in_flight_->commit.seq == seq) on_committed(outcome);
+    if (*alive && in_flight_ && in_flight_->commit.token == token && in_flight_->commit.seq == seq)
+      on_committed(outcome);
   };
   host_.store.commit(in_flight_->commit, std::move(answered));
 }

@@ -31,8 +31,8 @@ inline constexpr size_t kLanes = 4;
 Lane lane_of(const Command& command);
 
 struct LoopLimits {
-  Duration slice = milliseconds(1);         // background work per turn
-  size_t units_per_slice = 256;             // and not more than this many units of it
+  Duration slice = milliseconds(1);           // background work per turn
+  size_t units_per_slice = 256;               // and not more than this many units of it
   Duration planned_commit = milliseconds(5);  // the row cap adapts to this
   size_t min_rows = 64;
   size_t max_rows = 4000;
@@ -44,7 +44,7 @@ struct LoopStats {
   Histogram slice;                     // one turn of the loop
   Histogram commit;
   uint64_t commits = 0, rows = 0;
-  uint64_t decisions = 0;  // targets reconciled
+  uint64_t decisions = 0;  // units of background work: targets looked at, steps of membership
   uint64_t missed_wakeups = 0;
 };
 
@@ -127,12 +127,12 @@ class WorkspaceLoop {
   void run_timers();
   size_t room_for(Lane lane) const;
   bool commands_can_run() const;
-  bool run_background(Duration started);
+  bool run_background();
   bool step_set(Tx& tx);
   bool background_is_pending() const;
   Tx begin();
   void execute_one(Pending pending);
-  void hold_reply(Reply reply, ReplyFn done, bool read_only);
+  void hold_reply(Reply reply, ReplyFn done, bool read_only, bool declares = false);
   void look_up_ended_job(JobId job, Error original, ReplyFn done);
   bool may_be_a_retired_tag(const Pending& p) const;
   void look_up_tag(Pending p);
@@ -155,15 +155,15 @@ class WorkspaceLoop {
   Host host_;
   WorkspaceId workspace_;
   Phase phase_ = Phase::kIdle;
-  store::Owner owner_;        // as of our last acquisition, seq and last_now kept up to date
-  store::Token next_token_;   // of an acquisition under way
+  store::Owner owner_;       // as of our last acquisition, seq and last_now kept up to date
+  store::Token next_token_;  // of an acquisition under way
   Duration acquiring_since_;
   std::unique_ptr<State> state_;
 
   std::array<std::deque<Pending>, kLanes> lanes_;
   std::deque<Set> sets_;
-  std::vector<Waiting> settling_;   // wait for membership to settle
-  std::deque<Waiting> waiting_;     // wait for durability, by seq
+  std::vector<Waiting> settling_;  // wait for membership to settle
+  std::deque<Waiting> waiting_;    // wait for durability, by seq
   store::Commit gathering_;
   std::optional<Batch> in_flight_;
   int64_t durable_seq_ = 0;
@@ -173,10 +173,10 @@ class WorkspaceLoop {
   uint32_t audit_cursor_ = 0;
   bool turn_scheduled_ = false;
   bool timers_are_due_ = false;
-  bool urgent_ = false;  // the gathering batch holds the answer of a stop
+  bool urgent_ = false;         // the gathering batch holds the answer of a stop
   bool acquire_again_ = false;  // once the load under way is done
   bool draining_ = false;
-  size_t looking_up_ = 0;  // commands that wait for a row from the store
+  size_t looking_up_ = 0;             // commands that wait for a row from the store
   std::optional<Duration> timer_at_;  // boot time
   Task drained_;
   LoopStats stats_;

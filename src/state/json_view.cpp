@@ -118,7 +118,8 @@ class JsonObject final : public cel::Object {
   }
   void keys(std::span<std::string_view> out) const override {
     size_t n = 0;
-    each_member(text_, [&](std::string_view key, auto) { return out[n++] = key.substr(1, key.size() - 2), true; });
+    each_member(text_,
+                [&](std::string_view key, auto) { return out[n++] = key.substr(1, key.size() - 2), true; });
   }
 
  private:

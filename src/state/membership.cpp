@@ -118,7 +118,8 @@ void State::remove_target(TargetIx t) {
 void State::sync_target(DeploymentIx d, EnvironmentIx e, ResourceIx r) {
   const MemberSet& dm = deployments[d].members;
   const MemberSet& em = environments[e].members;
-  bool want = !dm.leaving && !em.leaving && dm.resources.contains(r.n) && em.resources.contains(r.n) && linked(d, e);
+  bool want =
+      !dm.leaving && !em.leaving && dm.resources.contains(r.n) && em.resources.contains(r.n) && linked(d, e);
   TargetIx t = target(d, e, r);
   if (want && !t) t = add_target({d, e, r});
   if (!t) return;
@@ -139,7 +140,8 @@ void State::resource_changed(ResourceIx r) {
   std::vector<DeploymentIx> ds;
   std::vector<EnvironmentIx> es;
   for (uint32_t n = 0; n < deployments.bound(); ++n)
-    if (deployments.used({n}) && set_bit(deployments[{n}].members.resources, r.n, selects(deployments[{n}].members, row)))
+    if (deployments.used({n}) &&
+        set_bit(deployments[{n}].members.resources, r.n, selects(deployments[{n}].members, row)))
       ds.push_back({n});
   for (uint32_t n = 0; n < environments.bound(); ++n)
     if (environments.used({n}) &&
@@ -161,7 +163,7 @@ void State::resource_leaves(ResourceIx r) {
 void State::enqueue(Work work) {
   if (work.kind != Work::Kind::kLink) {
     MemberSet& m = work.kind == Work::Kind::kDeployment ? deployments[work.deployment].members
-                                                         : environments[work.environment].members;
+                                                        : environments[work.environment].members;
     if (m.queued)  // start over: what the walk has done so far used the old selector
       std::erase_if(work_, [&](const Work& w) {
         return w.kind == work.kind && w.deployment == work.deployment && w.environment == work.environment;
@@ -262,7 +264,8 @@ void State::advance(size_t budget, std::vector<TargetKey>& gone) {
     work_.pop_front();
     finish(work);
   }
-  for (; budget > 0 && !orphans_.empty(); --budget) gone.push_back(orphans_.extract(orphans_.begin()).value());
+  for (; budget > 0 && !orphans_.empty(); --budget)
+    gone.push_back(orphans_.extract(orphans_.begin()).value());
 }
 
 }  // namespace ctrlplane

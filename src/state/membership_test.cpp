@@ -12,7 +12,6 @@ namespace {
 
 using testing::id;
 
-
 struct Rule {  // a selector the model can read itself
   enum class Kind : uint8_t { kUnset, kTrue, kFalse, kTerms } kind = Kind::kUnset;
   std::map<std::string, std::string> terms;
@@ -66,7 +65,8 @@ struct Model {
   void drop_rows() {
     std::erase_if(rows, [&](const auto& entry) {
       const TargetKey& k = entry.first;
-      if (resources.contains(k.resource) && environments.contains(k.environment) && deployments.contains(k.deployment))
+      if (resources.contains(k.resource) && environments.contains(k.environment) &&
+          deployments.contains(k.deployment))
         return false;
       leaving.insert(k);
       return true;
@@ -80,15 +80,21 @@ class Membership {
 
   void random_step() {
     switch (pick(16)) {
-      case 0: case 1: case 2: case 3: put_resource(); break;
+      case 0:
+      case 1:
+      case 2:
+      case 3: put_resource(); break;
       case 4: erase_resource(); break;
-      case 5: case 6: put_side<Environment>(model_.environments, ids(12)); break;
-      case 7: case 8: put_side<Deployment>(model_.deployments, ids(12)); break;
+      case 5:
+      case 6: put_side<Environment>(model_.environments, ids(12)); break;
+      case 7:
+      case 8: put_side<Deployment>(model_.deployments, ids(12)); break;
       case 9: pick(3) ? link() : erase_environment(); break;
       case 10: pick(3) ? link() : erase_deployment(); break;
       case 11: put_system(); break;
       case 12: pick(4) ? link() : erase_system(); break;
-      case 13: case 14: link(); break;
+      case 13:
+      case 14: link(); break;
       case 15: put_row(); break;
     }
   }
@@ -263,18 +269,24 @@ class Membership {
     if (model_.systems.empty()) return;
     SystemId s = *std::next(model_.systems.begin(), pick(static_cast<uint32_t>(model_.systems.size())));
     bool on = pick(3) > 0;
-    if (pick(2) && !model_.deployments.empty()) link_deployment(s, any_key(model_.deployments), on);
-    else if (!model_.environments.empty()) link_environment(s, any_key(model_.environments), on);
+    if (pick(2) && !model_.deployments.empty())
+      link_deployment(s, any_key(model_.deployments), on);
+    else if (!model_.environments.empty())
+      link_environment(s, any_key(model_.environments), on);
   }
   void link_deployment(SystemId s, DeploymentId d, bool on) {
     on ? put(SystemDeployment{s, d}) : erase(SystemDeployment{s, d});
-    if (on) model_.holds_deployment.insert({s, d});
-    else model_.holds_deployment.erase({s, d});
+    if (on)
+      model_.holds_deployment.insert({s, d});
+    else
+      model_.holds_deployment.erase({s, d});
   }
   void link_environment(SystemId s, EnvironmentId e, bool on) {
     on ? put(SystemEnvironment{s, e}) : erase(SystemEnvironment{s, e});
-    if (on) model_.holds_environment.insert({s, e});
-    else model_.holds_environment.erase({s, e});
+    if (on)
+      model_.holds_environment.insert({s, e});
+    else
+      model_.holds_environment.erase({s, e});
   }
   void put_row() {
     std::set<TargetKey> all = model_.targets();

@@ -6,9 +6,14 @@ namespace ctrlplane {
 namespace {
 
 Resource node() {
-  Resource r{.id = {Uuid::from_halves(1, 2)}, .identifier = "a/b", .name = "node-1", .kind = "Node", .version = "v1"};
+  Resource r{.id = {Uuid::from_halves(1, 2)},
+             .identifier = "a/b",
+             .name = "node-1",
+             .kind = "Node",
+             .version = "v1"};
   r.metadata = {{"env", "prod"}, {"app.kubernetes.io/name", "api"}};
-  r.config = *Json::parse_object(R"({"cpu":8,"load":0.5,"tags":["a","b\nc"],"nested":{"é":"ü","deep":[[1],{"x":null}]},"on":true})");
+  r.config = *Json::parse_object(
+      R"({"cpu":8,"load":0.5,"tags":["a","b\nc"],"nested":{"é":"ü","deep":[[1],{"x":null}]},"on":true})");
   r.created_at = *parse_rfc3339("2026-01-02T03:04:05Z");
   return r;
 }
@@ -20,17 +25,28 @@ Match match(std::string_view text) {
 }
 
 TEST(Selector, reads_every_field_of_a_resource) {
-  for (const char* text :
-       {"true", "resource.name == 'node-1' && resource.kind == 'Node' && resource.version == 'v1'",
-        "resource.identifier.startsWith('a/')", "resource.id == '00000000-0000-0001-0000-000000000002'",
-        "resource.metadata['env'] in ['prod', 'stage']", "resource.metadata.env == 'prod'", "has(resource.metadata.env)",
-        "resource.metadata['app.kubernetes.io/name'] == 'api'", "resource.metadata.exists(k, k == 'env')",
-        "resource.config.cpu == 8", "resource.config.load < 1.0", "resource.config.tags.size() == 2",
-        "'b\\nc' in resource.config.tags", "resource.config.nested['é'] == 'ü'",
-        "resource.config.nested.deep[1].x == null", "resource.config.nested.deep[0][0] == 1", "resource.config.on",
-        "resource.config.all(k, k != 'zz')", "resource.providerId == null",
-        "resource.createdAt == timestamp('2026-01-02T03:04:05Z')", "resource.createdAt == '2026-01-02T03:04:05Z'",
-        "resource.updatedAt > timestamp('2026-01-01T00:00:00Z')"})
+  for (const char* text : {"true",
+                           "resource.name == 'node-1' && resource.kind == 'Node' && resource.version == 'v1'",
+                           "resource.identifier.startsWith('a/')",
+                           "resource.id == '00000000-0000-0001-0000-000000000002'",
+                           "resource.metadata['env'] in ['prod', 'stage']",
+                           "resource.metadata.env == 'prod'",
+                           "has(resource.metadata.env)",
+                           "resource.metadata['app.kubernetes.io/name'] == 'api'",
+                           "resource.metadata.exists(k, k == 'env')",
+                           "resource.config.cpu == 8",
+                           "resource.config.load < 1.0",
+                           "resource.config.tags.size() == 2",
+                           "'b\\nc' in resource.config.tags",
+                           "resource.config.nested['é'] == 'ü'",
+                           "resource.config.nested.deep[1].x == null",
+                           "resource.config.nested.deep[0][0] == 1",
+                           "resource.config.on",
+                           "resource.config.all(k, k != 'zz')",
+                           "resource.providerId == null",
+                           "resource.createdAt == timestamp('2026-01-02T03:04:05Z')",
+                           "resource.createdAt == '2026-01-02T03:04:05Z'",
+                           "resource.updatedAt > timestamp('2026-01-01T00:00:00Z')"})
     EXPECT_EQ(match(text), Match::kYes) << text;
 }
 
@@ -46,8 +62,9 @@ TEST(Selector, ends_when_an_expression_asks_for_too_much) {
   std::string list = "[";
   for (int i = 0; i < 200; ++i) list += (i ? "," : "") + std::to_string(i);
   list += "]";
-  EXPECT_EQ(match(list + ".all(a, " + list + ".all(b, " + list + ".all(c, a + b + c + resource.config.cpu >= 0)))"),
-            Match::kError);
+  EXPECT_EQ(
+      match(list + ".all(a, " + list + ".all(b, " + list + ".all(c, a + b + c + resource.config.cpu >= 0)))"),
+      Match::kError);
 }
 
 TEST(Selector, is_refused_with_line_column_and_reason) {
@@ -66,7 +83,9 @@ TEST(Selector, is_refused_with_line_column_and_reason) {
 
 TEST(Selector, matches_agents) {
   JobAgent a{.id = {}, .name = "runner", .type = "http-pull", .metadata = {{"team", "core"}}};
-  auto matches = [&](std::string_view text) { return Selector::compile(text, Selector::Subject::kAgent)->match(a); };
+  auto matches = [&](std::string_view text) {
+    return Selector::compile(text, Selector::Subject::kAgent)->match(a);
+  };
   EXPECT_EQ(matches("jobAgent.name == 'runner' && jobAgent.type == 'http-pull'"), Match::kYes);
   EXPECT_EQ(matches("jobAgent.metadata['team'] == 'web'"), Match::kNo);
   EXPECT_EQ(matches("jobAgent.metadata.region == 'eu'"), Match::kMissingKey);

@@ -283,7 +283,8 @@ std::vector<AgentIx> State::agents_for(DeploymentIx d) const {
   agents.each([&](AgentIx a, const AgentSlot& slot) {
     if (selector->match(slot.row) == Match::kYes) out.push_back(a);
   });
-  std::sort(out.begin(), out.end(), [&](AgentIx a, AgentIx b) { return agents[a].row.id < agents[b].row.id; });
+  std::sort(out.begin(), out.end(),
+            [&](AgentIx a, AgentIx b) { return agents[a].row.id < agents[b].row.id; });
   return out;
 }
 
@@ -323,7 +324,8 @@ void State::index_at_agent(const Job& row) {
   auto& claimed = agents[a].claimed;
   if (row.live && row.status == JobStatus::kQueued)
     claimed[row.holder].insert(row.id);
-  else if (auto it = claimed.find(row.holder); it != claimed.end() && it->second.erase(row.id) && it->second.empty())
+  else if (auto it = claimed.find(row.holder);
+           it != claimed.end() && it->second.erase(row.id) && it->second.empty())
     claimed.erase(it);
 }
 
@@ -541,9 +543,15 @@ std::optional<TargetIx> State::pop_dirty() {
 
 // ---- Lookups -----------------------------------------------------------------------------------------
 
-EnvironmentIx State::environment_named(std::string_view name) const { return find_named(environment_by_name_, name); }
-DeploymentIx State::deployment_named(std::string_view name) const { return find_named(deployment_by_name_, name); }
-ResourceIx State::resource_identified(std::string_view id) const { return find_named(resource_by_identifier_, id); }
+EnvironmentIx State::environment_named(std::string_view name) const {
+  return find_named(environment_by_name_, name);
+}
+DeploymentIx State::deployment_named(std::string_view name) const {
+  return find_named(deployment_by_name_, name);
+}
+ResourceIx State::resource_identified(std::string_view id) const {
+  return find_named(resource_by_identifier_, id);
+}
 AgentIx State::agent_named(std::string_view name) const { return find_named(agent_by_name_, name); }
 
 const Provider* State::provider_named(std::string_view name) const {
@@ -563,7 +571,8 @@ VersionIx State::version_tagged(DeploymentIx d, std::string_view tag) const {
   return it == version_by_tag_.end() ? VersionIx{} : it->second;
 }
 
-std::optional<Digest> State::cached_shared_part(DeploymentIx d, EnvironmentIx e, VersionIx v, AgentIx a) const {
+std::optional<Digest> State::cached_shared_part(DeploymentIx d, EnvironmentIx e, VersionIx v,
+                                                AgentIx a) const {
   auto it = shared_parts_.find({d, e, v, a});
   return it == shared_parts_.end() ? std::nullopt : std::optional(it->second);
 }

@@ -68,7 +68,7 @@ struct ResourceSlot {
 
 struct AgentSlot {
   JobAgent row;
-  std::set<JobId> pending;                // jobs it has not been handed yet, oldest first
+  std::set<JobId> pending;                         // jobs it has not been handed yet, oldest first
   std::map<std::string, std::set<JobId>> claimed;  // by instance: handed over, not yet reported on
 };
 
@@ -76,9 +76,9 @@ inline constexpr Duration kNoLease{std::numeric_limits<int64_t>::max()};
 
 struct JobSlot {
   Job row;
-  TargetIx target;       // none once the target is gone
-  VersionIx version;     // what it deploys: stays known while it runs
-  JobIx next_on_target;  // the other jobs of the attempt
+  TargetIx target;                  // none once the target is gone
+  VersionIx version;                // what it deploys: stays known while it runs
+  JobIx next_on_target;             // the other jobs of the attempt
   Duration lease_until = kNoLease;  // of uptime; heartbeats are memory only
 };
 
@@ -281,7 +281,7 @@ class State {
   size_t target_count_ = 0;
 
   std::deque<Work> work_;
-  std::set<TargetKey> orphans_;  // stored rows of targets whose parents are gone
+  std::set<TargetKey> orphans_;             // stored rows of targets whose parents are gone
   std::multimap<TargetKey, JobIx> adrift_;  // live jobs without a target, should it come back
   std::deque<JobId> stranded_;
   std::deque<TargetIx> dirty_;

@@ -94,7 +94,8 @@ inline Picture picture_of(const State& s) {
   });
   p.outbox = s.outbox;
   for (const auto& [key, r] : s.idempotency) p.idempotency[key] = {r.body, r.status, r.subject, r.created_at};
-  s.agents.each([&](AgentIx, const AgentSlot& slot) { p.agents[slot.row.id] = {slot.pending, slot.claimed}; });
+  s.agents.each(
+      [&](AgentIx, const AgentSlot& slot) { p.agents[slot.row.id] = {slot.pending, slot.claimed}; });
   s.resources.each([&](ResourceIx, const ResourceSlot& slot) { p.resources[slot.row.id] = slot.row; });
   return p;
 }

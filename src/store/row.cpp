@@ -202,7 +202,8 @@ Result<Entity> read_as(const std::vector<CellView>& cells) {
   describe(r, std::get<I>(entity), static_cast<const E*>(nullptr));
   if (!r.failed.empty())
     return fail(ErrorCode::kInternal,
-                fmt::format("table {}: column {} holds a value this program never writes", tables()[I].name, r.failed));
+                fmt::format("table {}: column {} holds a value this program never writes", tables()[I].name,
+                            r.failed));
   return entity;
 }
 
@@ -242,7 +243,8 @@ const std::vector<Table>& tables() {
       make_table<TargetState>("release_target"),
       make_table<Job>("job", where("live", {int64_t{1}})),
       make_table<ContextPart>("context_part", kCold, true),
-      make_table<OutboxItem>("outbox", where("status", {std::string_view("pending"), std::string_view("sending")})),
+      make_table<OutboxItem>("outbox",
+                             where("status", {std::string_view("pending"), std::string_view("sending")})),
       make_table<IdempotencyRecord>("idempotency"),
       make_table<AuditEntry>("audit_entry", kCold),
   };
@@ -268,7 +270,8 @@ const std::vector<CellView>& RowWriter::write(const Entity& entity) {
 }
 
 Result<Entity> read_row(size_t index, const std::vector<CellView>& cells) {
-  CHECK(index < kReaders.size() && cells.size() == tables()[index].columns.size(), "row does not fit its table");
+  CHECK(index < kReaders.size() && cells.size() == tables()[index].columns.size(),
+        "row does not fit its table");
   return kReaders[index](cells);
 }
 

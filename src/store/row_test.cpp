@@ -8,7 +8,10 @@ namespace {
 Uuid uuid(uint64_t n) { return Uuid::from_halves(n, ~n); }
 
 TEST(Row, reads_back_what_it_wrote) {
-  Job job{.id = {uuid(1)}, .target = {{uuid(2)}, {uuid(3)}, {uuid(4)}}, .release = {uuid(5)}, .version = {uuid(6)}};
+  Job job{.id = {uuid(1)},
+          .target = {{uuid(2)}, {uuid(3)}, {uuid(4)}},
+          .release = {uuid(5)},
+          .version = {uuid(6)}};
   job.status = JobStatus::kInProgress;
   job.message = "it's \"fine\"";
   job.timeout = seconds(30);
@@ -33,7 +36,8 @@ TEST(Row, names_table_and_column_of_a_foreign_value) {
   cells[table_of(e).column("status")] = std::string_view("shiny");
   auto r = read_row(e.index(), cells);
   ASSERT_FALSE(r);
-  EXPECT_EQ(r.error().message, "table deployment_version: column status holds a value this program never writes");
+  EXPECT_EQ(r.error().message,
+            "table deployment_version: column status holds a value this program never writes");
 }
 
 TEST(Tables, have_their_keys_first_and_distinct_names) {

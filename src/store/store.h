@@ -94,6 +94,9 @@ class Store {
   // commit per workspace.
   virtual std::vector<CommitOutcome> commit(std::span<const Commit> commits) = 0;
 
+  // True if this process alone can have the store open: then a former owner is certainly dead.
+  virtual bool exclusive() const { return false; }
+
   // Raises the replica's beat (inserting its row at first). Never waits behind a commit.
   virtual Status beat(const Replica& replica) = 0;
   virtual Result<std::vector<Replica>> replicas() = 0;
@@ -104,8 +107,8 @@ class Store {
 
   // Deletes up to `limit` cold rows of `table` whose `column` is below `before`: jobs that are not
   // live, audit, delivered outbox rows, idempotency keys. Returns how many went.
-  virtual Result<int64_t> prune(WorkspaceId workspace, const Table& table, std::string_view column, int64_t before,
-                                int64_t limit) = 0;
+  virtual Result<int64_t> prune(WorkspaceId workspace, const Table& table, std::string_view column,
+                                int64_t before, int64_t limit) = 0;
 };
 
 }  // namespace ctrlplane::store

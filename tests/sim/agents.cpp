@@ -31,7 +31,8 @@ PullAgent::PullAgent(World& world, WorkspaceId w, AgentId agent, std::string nam
 
 void PullAgent::call(Request r, Callback<Reply> done) {
   if (world_.time.now() < cut_off_until_) {
-    world_.time.after(seconds(10), [done = std::move(done)]() mutable { done(fail(ErrorCode::kUnknown, "cut off")); });
+    world_.time.after(seconds(10),
+                      [done = std::move(done)]() mutable { done(fail(ErrorCode::kUnknown, "cut off")); });
     return;
   }
   bool twice = !world_.calm && world_.rng.chance(0.03);
@@ -64,21 +65,23 @@ void PullAgent::claim() {
 // The command runs only after the in_progress report was accepted.
 void PullAgent::confirm() {
   phase_ = Phase::kConfirming;
-  call({ReportJob{job_->id, instance(), JobStatus::kInProgress, {}, {}}}, [this, me = incarnation_](Reply reply) {
-    if (me != incarnation_) return;
-    if (is_silence(reply)) return world_.time.after(seconds(1), [this, me] {
-      if (me != incarnation_) return;
-      if (world_.time.now() + seconds(20) < lease_until_) return confirm();
-      phase_ = Phase::kIdle;  // too late to be sure: give it up
-      job_.reset();
-    });
-    if (!reply || world_.time.now() >= lease_until_) {
-      phase_ = Phase::kIdle;
-      job_.reset();
-      return;
-    }
-    run();
-  });
+  call({ReportJob{job_->id, instance(), JobStatus::kInProgress, {}, {}}},
+       [this, me = incarnation_](Reply reply) {
+         if (me != incarnation_) return;
+         if (is_silence(reply))
+           return world_.time.after(seconds(1), [this, me] {
+             if (me != incarnation_) return;
+             if (world_.time.now() + seconds(20) < lease_until_) return confirm();
+             phase_ = Phase::kIdle;  // too late to be sure: give it up
+             job_.reset();
+           });
+         if (!reply || world_.time.now() >= lease_until_) {
+           phase_ = Phase::kIdle;
+           job_.reset();
+           return;
+         }
+         run();
+       });
 }
 
 void PullAgent::run() {
@@ -180,7 +183,8 @@ void PushBackend::cancel(WorkspaceId w, JobId job) {
   report(w, job, JobStatus::kCancelled);
 }
 
-void PushMessenger::deliver(const SendPermit& permit, std::move_only_function<void(SendOutcome, std::string)> done) {
+void PushMessenger::deliver(const SendPermit& permit,
+                            std::move_only_function<void(SendOutcome, std::string)> done) {
   auto answer = [this, done = std::move(done)](Duration after, SendOutcome outcome) mutable {
     world_.time.after(after, [process = process_, outcome, done = std::move(done)]() mutable {
       auto p = process.lock();

@@ -10,7 +10,8 @@
 
 namespace ctrlplane::sim {
 
-// One instance at a time of an http-pull agent: claims, reports in_progress, runs, heartbeats, reports the end.
+// One instance at a time of an http-pull agent: claims, reports in_progress, runs, heartbeats, reports the
+// end.
 class PullAgent {
  public:
   PullAgent(World& world, WorkspaceId w, AgentId agent, std::string name, bool fences_itself);
@@ -63,9 +64,11 @@ class PushBackend {
 // One channel's messenger inside a replica.
 class PushMessenger final : public Receiver {
  public:
-  PushMessenger(World& world, PushBackend& backend, std::weak_ptr<VirtualExecutor> process, std::string channel)
+  PushMessenger(World& world, PushBackend& backend, std::weak_ptr<VirtualExecutor> process,
+                std::string channel)
       : world_(world), backend_(backend), process_(std::move(process)), channel_(std::move(channel)) {}
-  void deliver(const SendPermit& permit, std::move_only_function<void(SendOutcome, std::string)> done) override;
+  void deliver(const SendPermit& permit,
+               std::move_only_function<void(SendOutcome, std::string)> done) override;
 
  private:
   World& world_;

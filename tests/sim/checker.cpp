@@ -10,7 +10,9 @@ namespace {
 using store::Cell;
 using store::table_named;
 
-const std::string& text(const store::SimStore::Row& row, size_t column) { return std::get<std::string>(row[column]); }
+const std::string& text(const store::SimStore::Row& row, size_t column) {
+  return std::get<std::string>(row[column]);
+}
 
 // The little that the simulated worlds say in selectors: `true`, or one equality on metadata.
 bool selects(const Cell& selector, const std::string& metadata_json) {
@@ -32,7 +34,8 @@ bool selects(const Cell& selector, const std::string& metadata_json) {
 void Checker::committed(const store::Commit& commit, const store::Owner& owner) {
   ++commits_;
   WorkspaceId w = commit.workspace;
-  if (commit.seq != last_seq_[w] + 1) violate(4, fmt::format("commit {} follows {}", commit.seq, last_seq_[w]));
+  if (commit.seq != last_seq_[w] + 1)
+    violate(4, fmt::format("commit {} follows {}", commit.seq, last_seq_[w]));
   if (commit.now < last_now_[w]) violate(7, "the workspace's time went back");
   if (owner.epoch < last_epoch_[w]) violate(4, "the epoch went back");
   last_seq_[w] = commit.seq;
@@ -63,16 +66,19 @@ void Checker::check_job(const store::Commit& commit, const Job& job) {
   JobView& view = it->second;
   std::set<JobId>& active = active_[{w, job.target}];
   if (is_new) {
-    view = {job.target, job.release, job.version, job.status, false, false, {}, commit.seq, job.created_at, {}};
+    view = {job.target, job.release, job.version, job.status,     false,
+            false,      {},          commit.seq,  job.created_at, {}};
     for (JobId other : active) {
       const JobView& o = jobs_[{w, other}];
       if (o.release != job.release)
-        violate(3, fmt::format("two releases active on one target: jobs {} and {}", other.str(), job.id.str()));
+        violate(3,
+                fmt::format("two releases active on one target: jobs {} and {}", other.str(), job.id.str()));
       else if (o.created_seq != commit.seq)
         violate(3, fmt::format("job {} joined an attempt that had begun earlier", job.id.str()));
     }
   } else if (is_terminal(view.status) && job.status != view.status) {
-    violate(4, fmt::format("job {} was {} and became {}", job.id.str(), to_string(view.status), to_string(job.status)));
+    violate(4, fmt::format("job {} was {} and became {}", job.id.str(), to_string(view.status),
+                           to_string(job.status)));
   }
   bool was_active = !is_new && !is_terminal(view.status);
   view.status = job.status;
@@ -109,15 +115,16 @@ bool Checker::was_given_up(const JobView& job) {
 }
 
 void Checker::agent_started(WorkspaceId w, JobId job, const TargetKey& target, Time) {
-  if (++starts_[{w, job}] > 1) violate(5, fmt::format("job {} was started {} times", job.str(), starts_[{w, job}]));
+  if (++starts_[{w, job}] > 1)
+    violate(5, fmt::format("job {} was started {} times", job.str(), starts_[{w, job}]));
   const JobView& mine = jobs_[{w, job}];
   for (JobId other : running_on_[{w, target}]) {
     const JobView& o = jobs_[{w, other}];
     if (o.created_seq == mine.created_seq) continue;  // one attempt, several agents
     // What a person gave up, or what ran out of time, is over for the product, whatever its agent does.
     if (was_given_up(o) || was_given_up(mine)) continue;
-    violate(3, fmt::format("jobs {} ({}: {}) and {} ({}) run on one target at once", other.str(), to_string(o.status), o.message,
-                           job.str(), to_string(mine.status)));
+    violate(3, fmt::format("jobs {} ({}: {}) and {} ({}) run on one target at once", other.str(),
+                           to_string(o.status), o.message, job.str(), to_string(mine.status)));
   }
   running_.insert({w, job});
   running_on_[{w, target}].insert(job);
@@ -132,7 +139,9 @@ void Checker::agent_stopped(WorkspaceId w, JobId job, Time) {
 
 bool Checker::has_row(WorkspaceId w, const std::string& table, const std::string& name) const {
   const store::Table& t = table_named(table);
-  size_t column = t.column(table == "deployment_version" ? "tag" : table == "resource" ? "identifier" : "name");
+  size_t column = t.column(table == "deployment_version" ? "tag"
+                           : table == "resource"         ? "identifier"
+                                                         : "name");
   for (const auto& [key, row] : store_.rows(w, t))
     if (text(row, column) == name) return true;
   return false;
@@ -140,7 +149,8 @@ bool Checker::has_row(WorkspaceId w, const std::string& table, const std::string
 
 void Checker::acknowledged(WorkspaceId w, const std::string& table, const std::string& name) {
   acknowledged_.insert({w, table, name});
-  if (!has_row(w, table, name)) violate(4, fmt::format("{} {} was acknowledged and is not there", table, name));
+  if (!has_row(w, table, name))
+    violate(4, fmt::format("{} {} was acknowledged and is not there", table, name));
 }
 
 void Checker::told_not_committed(WorkspaceId w, const std::string& table, const std::string& name) {
@@ -154,7 +164,8 @@ void Checker::told_exists(WorkspaceId w, const std::string& table, const std::st
 
 void Checker::read(WorkspaceId, const std::set<std::string>& expected, const std::set<std::string>& seen) {
   for (const std::string& name : expected)
-    if (!seen.contains(name)) return violate(4, fmt::format("a read did not show {}, acknowledged before it began", name));
+    if (!seen.contains(name))
+      return violate(4, fmt::format("a read did not show {}, acknowledged before it began", name));
 }
 
 // ---- At rest -------------------------------------------------------------------------------------------
@@ -164,11 +175,13 @@ void Checker::at_rest(WorkspaceId w, Time now) {
     if (workspace == w && !has_row(w, table, name)) violate(4, fmt::format("{} {} was lost", table, name));
   for (const auto& [workspace, table, name] : denied_)
     if (workspace == w && has_row(w, table, name))
-      violate(4, fmt::format("{} {} is there although its writer was told it was not committed", table, name));
+      violate(4,
+              fmt::format("{} {} is there although its writer was told it was not committed", table, name));
   for (const auto& [key, job] : jobs_) {
     if (key.first != w || is_terminal(job.status)) continue;
     if (job.due && *job.due + minutes(1) < now)
-      violate(4, fmt::format("job {} is past its timeout and still {}", key.second.str(), to_string(job.status)));
+      violate(
+          4, fmt::format("job {} is past its timeout and still {}", key.second.str(), to_string(job.status)));
     if (job.status == JobStatus::kPending && job.created_at + hours(1) < now)
       violate(4, fmt::format("job {} was never handed over (target {})", key.second.str(), job.target.str()));
   }
@@ -206,7 +219,8 @@ void Checker::check_targets_at_rest(WorkspaceId w) {
           const Cell& current = row->second[targets.column("current_version_id")];
           auto v = store_.rows(w, versions).find({current});
           // A newer version that was paused stays where it is.
-          bool paused_and_newer = v != store_.rows(w, versions).end() && text(v->second, status) == "paused" &&
+          bool paused_and_newer = v != store_.rows(w, versions).end() &&
+                                  text(v->second, status) == "paused" &&
                                   v->second[created] >= (*newest)[created];
           runs_it = current == (*newest)[0] || paused_and_newer;
         }
@@ -216,8 +230,8 @@ void Checker::check_targets_at_rest(WorkspaceId w) {
           return !is_terminal(j.status) || Cell(j.version.uuid) == (*newest)[0];
         });
         if (!runs_it && !tried_or_busy)
-          violate(4, fmt::format("target {} was forgotten: it neither runs nor has tried version {}", key.str(),
-                                 text(*newest, versions.column("tag"))));
+          violate(4, fmt::format("target {} was forgotten: it neither runs nor has tried version {}",
+                                 key.str(), text(*newest, versions.column("tag"))));
       }
   }
 }

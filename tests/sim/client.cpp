@@ -12,7 +12,8 @@ const char* const kAgentTypes[] = {"http-pull", "webhook-keyed", "webhook-lookup
 bool may_be_retried(const Reply& r) {
   if (r) return false;
   ErrorCode c = r.error().code;
-  return c == ErrorCode::kUnknown || c == ErrorCode::kNotCommitted || c == ErrorCode::kUnavailable || c == ErrorCode::kBusy;
+  return c == ErrorCode::kUnknown || c == ErrorCode::kNotCommitted || c == ErrorCode::kUnavailable ||
+         c == ErrorCode::kBusy;
 }
 
 std::string env_selector(const std::string& env) { return "resource.metadata['env'] == '" + env + "'"; }
@@ -34,13 +35,15 @@ Request Client::keyed(Command c) {
 void Client::send(Request request, int tries, Callback<Reply> done) {
   ++world_.commands;
   Request copy = request;
-  world_.call(w_, std::move(copy), [this, request = std::move(request), tries, done = std::move(done)](Reply r) mutable {
-    if (!may_be_retried(r) || tries <= 0) return done(std::move(r));
-    world_.time.after(world_.rng.between(milliseconds(100), seconds(4)),
-                      [this, request = std::move(request), tries, done = std::move(done)]() mutable {
-                        send(std::move(request), tries - 1, std::move(done));
-                      });
-  });
+  world_.call(w_, std::move(copy),
+              [this, request = std::move(request), tries, done = std::move(done)](Reply r) mutable {
+                if (!may_be_retried(r) || tries <= 0) return done(std::move(r));
+                world_.time.after(
+                    world_.rng.between(milliseconds(100), seconds(4)),
+                    [this, request = std::move(request), tries, done = std::move(done)]() mutable {
+                      send(std::move(request), tries - 1, std::move(done));
+                    });
+              });
 }
 
 void Client::create(Request request, Named what, Callback<Uuid> done) {
@@ -53,7 +56,8 @@ void Client::create(Request request, Named what, Callback<Uuid> done) {
       if (done) done(r->id);
     } else if (r.error().code == ErrorCode::kNotCommitted && only_try && !what.shared) {
       world_.checker.told_not_committed(w_, what.table, what.name);
-    } else if (r.error().code == ErrorCode::kConflict && r.error().message.find("exists already") != std::string::npos) {
+    } else if (r.error().code == ErrorCode::kConflict &&
+               r.error().message.find("exists already") != std::string::npos) {
       world_.checker.told_exists(w_, what.table, what.name);
     }
   });
@@ -85,8 +89,15 @@ void Client::set_up(Callback<std::vector<AgentId>> done) {
                if (std::string_view(type) == "http-pull") pull_agents->push_back({agent});
                finished();
              });
-      UpsertDeployment d{DeploymentId{world_.rng.uuid()}, std::string("app-") + type, {}, {}, "true",
-                         fmt::format("jobAgent.name == 'agent-{}'", type), {}, minutes(20), {}};
+      UpsertDeployment d{DeploymentId{world_.rng.uuid()},
+                         std::string("app-") + type,
+                         {},
+                         {},
+                         "true",
+                         fmt::format("jobAgent.name == 'agent-{}'", type),
+                         {},
+                         minutes(20),
+                         {}};
       deployment_rows_.push_back(d);
       deployments_.push_back(*d.id);
       create(keyed(d), {"deployment", d.name}, [=, this](Uuid deployment) {
@@ -94,12 +105,13 @@ void Client::set_up(Callback<std::vector<AgentId>> done) {
       });
     }
     *left += 1;
-    create(keyed(UpsertProvider{{}, "scanner", {}}), {"resource_provider", "scanner"}, [=, this](Uuid provider) {
-      provider_ = {provider};
-      SetProviderResources set{provider_, {}};
-      for (int i = 0; i < 6; ++i) set.resources.push_back(node(i, i % 2 ? "prod" : "staging"));
-      send(keyed(std::move(set)), 1000, [finished](Reply) { finished(); });
-    });
+    create(keyed(UpsertProvider{{}, "scanner", {}}), {"resource_provider", "scanner"},
+           [=, this](Uuid provider) {
+             provider_ = {provider};
+             SetProviderResources set{provider_, {}};
+             for (int i = 0; i < 6; ++i) set.resources.push_back(node(i, i % 2 ? "prod" : "staging"));
+             send(keyed(std::move(set)), 1000, [finished](Reply) { finished(); });
+           });
     finished();
   });
 }
@@ -156,9 +168,8 @@ void Client::publish() {
                          : world_.rng.chance(0.1)  ? VersionStatus::kPaused
                                                    : VersionStatus::kReady;
     if (building || next != VersionStatus::kReady)
-      world_.time.after(world_.rng.between(seconds(1), minutes(5)), [=, this] {
-        send(keyed(SetVersionStatus{{id}, next, {}}), 50, [](Reply) {});
-      });
+      world_.time.after(world_.rng.between(seconds(1), minutes(5)),
+                        [=, this] { send(keyed(SetVersionStatus{{id}, next, {}}), 50, [](Reply) {}); });
   });
 }
 
@@ -173,7 +184,8 @@ void Client::publish_duplicate() {
 void Client::change_selector() {
   if (world_.rng.chance(0.5)) {
     UpsertDeployment d = deployment_rows_[world_.rng.below(deployment_rows_.size())];
-    d.resource_selector = world_.rng.chance(0.7) ? "true" : env_selector(world_.rng.chance(0.5) ? "prod" : "staging");
+    d.resource_selector =
+        world_.rng.chance(0.7) ? "true" : env_selector(world_.rng.chance(0.5) ? "prod" : "staging");
     send(keyed(d), 20, [](Reply) {});
   } else {
     UpsertEnvironment e = environments_[world_.rng.below(environments_.size())];
@@ -187,7 +199,8 @@ void Client::change_resource() {
   if (world_.rng.chance(0.3))
     send(keyed(DeleteResource{fmt::format("node-{}", n)}), 20, [](Reply) {});
   else
-    send(keyed(UpsertResource{node(n, world_.rng.chance(0.5) ? "prod" : "staging"), provider_}), 20, [](Reply) {});
+    send(keyed(UpsertResource{node(n, world_.rng.chance(0.5) ? "prod" : "staging"), provider_}), 20,
+         [](Reply) {});
 }
 
 void Client::set_provider() {

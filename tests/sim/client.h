@@ -36,7 +36,9 @@ class Client {
   void watch();
   void touch_a_job();
   void decide_lost_jobs();
-  std::string fresh(std::string_view what) { return std::string(what) + "-" + name_ + "-" + std::to_string(++counter_); }
+  std::string fresh(std::string_view what) {
+    return std::string(what) + "-" + name_ + "-" + std::to_string(++counter_);
+  }
   Request keyed(Command c);
 
   World& world_;

@@ -21,7 +21,8 @@ constexpr const char* kHelp =
     "  --until-violation  stop at the first seed that breaks a promise\n";
 
 struct Totals {
-  uint64_t seeds = 0, failed = 0, commands = 0, commits = 0, starts = 0, least_commands = UINT64_MAX, least_faults = UINT64_MAX;
+  uint64_t seeds = 0, failed = 0, commands = 0, commits = 0, starts = 0, least_commands = UINT64_MAX,
+           least_faults = UINT64_MAX;
   sim::FaultCounts faults;
   std::map<int, uint64_t> violations;
 };
@@ -35,14 +36,16 @@ uint64_t injected(const sim::FaultCounts& faults) {
 // Same seed, same world: decisions are a function of state and time (promise 7).
 void check_repeatable(uint64_t seed, sim::Outcome& first) {
   sim::World again(seed);
-  if (again.run().digest != first.digest) first.violations.push_back({7, "the same seed gave another history"});
+  if (again.run().digest != first.digest)
+    first.violations.push_back({7, "the same seed gave another history"});
 }
 
 void run_seed(uint64_t seed, bool verbose, Totals& totals) {
   sim::World world(seed);
   sim::Outcome out = world.run();
   if (seed % 20 == 0) check_repeatable(seed, out);
-  if (out.faults.contains("MISSED WAKE-UPS")) out.violations.push_back({4, "a target was not woken (see the audit)"});
+  if (out.faults.contains("MISSED WAKE-UPS"))
+    out.violations.push_back({4, "a target was not woken (see the audit)"});
   ++totals.seeds;
   totals.commands += out.commands;
   totals.commits += out.commits;
@@ -60,8 +63,8 @@ void run_seed(uint64_t seed, bool verbose, Totals& totals) {
 }
 
 void print(const Totals& t) {
-  fmt::print("seeds {}, commands {} (least in a seed {}), commits {}, starts at agents {}\n", t.seeds, t.commands,
-             t.least_commands, t.commits, t.starts);
+  fmt::print("seeds {}, commands {} (least in a seed {}), commits {}, starts at agents {}\n", t.seeds,
+             t.commands, t.least_commands, t.commits, t.starts);
   fmt::print("faults {} (least in a seed {}):\n", injected(t.faults), t.least_faults);
   for (const auto& [kind, count] : t.faults) fmt::print("  {:<34}{:>10}\n", kind, count);
   fmt::print("violations by promise:");

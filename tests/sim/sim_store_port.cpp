@@ -33,18 +33,23 @@ void SimStorePort::call(std::move_only_function<T()> work, T silence, Callback<T
   bool unanswered = !lost && rng_.chance(weather_.lose_answer);
   bool late = !lost && rng_.chance(weather_.late_request);
   bool late_answer = !lost && !unanswered && rng_.chance(weather_.late_answer);
-  if (weather_.down) ++faults_["store down"];
-  else if (lost) ++faults_["request to store lost"];
+  if (weather_.down)
+    ++faults_["store down"];
+  else if (lost)
+    ++faults_["request to store lost"];
   if (unanswered) ++faults_["answer of store lost"];
   if (late) ++faults_["request to store late"];
   if (late_answer) ++faults_["answer of store late"];
 
-  Duration there = late ? rng_.between(seconds(5), seconds(40)) : rng_.between(microseconds(50), milliseconds(4));
-  Duration back = late_answer ? rng_.between(seconds(4), seconds(20)) : rng_.between(microseconds(20), milliseconds(2));
+  Duration there =
+      late ? rng_.between(seconds(5), seconds(40)) : rng_.between(microseconds(50), milliseconds(4));
+  Duration back =
+      late_answer ? rng_.between(seconds(4), seconds(20)) : rng_.between(microseconds(20), milliseconds(2));
   if (!lost)
     time_.after(there, [this_time = &time_, once, back, unanswered, work = std::move(work)]() mutable {
       auto value = std::make_shared<T>(work());
-      if (!unanswered) this_time->after(back, [once, value]() mutable { once->finish(once, std::move(*value)); });
+      if (!unanswered)
+        this_time->after(back, [once, value]() mutable { once->finish(once, std::move(*value)); });
     });
   auto nothing = std::make_shared<T>(std::move(silence));
   time_.after(kTimeout, [once, nothing]() mutable { once->finish(once, std::move(*nothing)); });
@@ -52,12 +57,14 @@ void SimStorePort::call(std::move_only_function<T()> work, T silence, Callback<T
 
 void SimStorePort::acquire(WorkspaceId w, store::ReplicaId r, store::Token expected, store::Token token,
                            Callback<Result<store::Owner>> done) {
-  call<Result<store::Owner>>([&s = store_, w, r, expected, token] { return s.acquire(w, r, expected, token); },
-                             no_answer<store::Owner>(), std::move(done));
+  call<Result<store::Owner>>(
+      [&s = store_, w, r, expected, token] { return s.acquire(w, r, expected, token); },
+      no_answer<store::Owner>(), std::move(done));
 }
 
 void SimStorePort::load(WorkspaceId w, store::Token token, Callback<Result<Loaded>> done) {
-  call<Result<Loaded>>([&s = store_, w, token] { return load_state(s, w, token); }, no_answer<Loaded>(), std::move(done));
+  call<Result<Loaded>>([&s = store_, w, token] { return load_state(s, w, token); }, no_answer<Loaded>(),
+                       std::move(done));
 }
 
 void SimStorePort::commit(store::Commit c, Callback<store::CommitOutcome> done) {
@@ -82,7 +89,8 @@ void SimStorePort::beat(store::Replica r, Callback<Status> done) {
 }
 
 void SimStorePort::ownerships(Callback<Result<Ownerships>> done) {
-  call<Result<Ownerships>>([&s = store_] { return read_ownerships(s); }, no_answer<Ownerships>(), std::move(done));
+  call<Result<Ownerships>>([&s = store_] { return read_ownerships(s); }, no_answer<Ownerships>(),
+                           std::move(done));
 }
 
 }  // namespace ctrlplane::sim

@@ -24,7 +24,12 @@ class SimStorePort final : public StorePort {
  public:
   SimStorePort(VirtualTime& time, std::weak_ptr<VirtualExecutor> process, store::SimStore& store, Rng& rng,
                const StoreWeather& weather, FaultCounts& faults)
-      : time_(time), process_(std::move(process)), store_(store), rng_(rng), weather_(weather), faults_(faults) {}
+      : time_(time),
+        process_(std::move(process)),
+        store_(store),
+        rng_(rng),
+        weather_(weather),
+        faults_(faults) {}
 
   void acquire(WorkspaceId w, store::ReplicaId r, store::Token expected, store::Token token,
                Callback<Result<store::Owner>> done) override;

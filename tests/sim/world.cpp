@@ -17,13 +17,15 @@ constexpr Duration kCalm = minutes(80);
 Process::Process(World& world, size_t index) {
   executor = std::make_shared<VirtualExecutor>(world.time, World::kEpoch);
   executor->step_wall(world.rng.between(seconds(-30), seconds(30)));
-  port = std::make_unique<SimStorePort>(world.time, executor, world.store, world.rng, world.weather, world.faults);
+  port = std::make_unique<SimStorePort>(world.time, executor, world.store, world.rng, world.weather,
+                                        world.faults);
   ReplicaConfig config{.id = {world.rng.uuid()}, .address = "replica-" + std::to_string(index)};
   config.limits.units_per_slice = 16;  // small slices: more places to crash between
   config.limits.min_rows = 16;
   replica = std::make_unique<Replica>(*executor, *port, config, [&world] { return world.rng.uuid(); });
   pump = std::make_unique<OutboxPump>(
-      [this](WorkspaceId w, Request r, ReplyFn done) { replica->submit(w, std::move(r), std::move(done)); }, *executor);
+      [this](WorkspaceId w, Request r, ReplyFn done) { replica->submit(w, std::move(r), std::move(done)); },
+      *executor);
   for (const char* channel : {"webhook-keyed", "webhook-lookup", "webhook", "operators"}) {
     receivers.push_back(std::make_unique<PushMessenger>(world, *world.backend_, executor, channel));
     pump->add_receiver(channel, *receivers.back());
@@ -53,7 +55,8 @@ void World::build() {
       for (AgentId a : agents)
         for (int i = 0; i < 3; ++i) {
           bool fences = i != 2;
-          agents_.push_back(std::make_unique<PullAgent>(*this, w, a, fmt::format("inst-{}-{}", agents_.size(), i), fences));
+          agents_.push_back(
+              std::make_unique<PullAgent>(*this, w, a, fmt::format("inst-{}-{}", agents_.size(), i), fences));
           agents_.back()->start();
         }
       first->start();
@@ -72,14 +75,16 @@ void World::call(WorkspaceId w, Request request, To whom, Duration patience, Cal
     for (size_t i = 0; i < processes_.size(); ++i)
       if (processes_[i] && processes_[i]->replica->loop(w)) to = i;
   if (direct_to_) to = *direct_to_;
-  time.after(rng.between(microseconds(100), milliseconds(10)), [this, to, w, request = std::move(request), finish]() mutable {
+  time.after(rng.between(microseconds(100), milliseconds(10)), [this, to, w, request = std::move(request),
+                                                                finish]() mutable {
     if (!processes_[to]) return;
     std::weak_ptr<VirtualExecutor> process = processes_[to]->executor;
     Replica* replica = processes_[to]->replica.get();
     processes_[to]->executor->post([this, replica, w, request = std::move(request), finish]() mutable {
       replica->submit(w, std::move(request), [this, finish](Reply r) {
         // A process that has answered cannot take it back by dying.
-        time.after(rng.between(microseconds(100), milliseconds(5)), [finish, r = std::move(r)]() mutable { finish(std::move(r)); });
+        time.after(rng.between(microseconds(100), milliseconds(5)),
+                   [finish, r = std::move(r)]() mutable { finish(std::move(r)); });
       });
     });
   });
@@ -92,7 +97,8 @@ void World::crash(size_t i) {
   if (!processes_[i]) return;
   ++faults["replica crashed"];
   processes_[i].reset();
-  time.after(rng.between(milliseconds(200), seconds(25)), [this, i] { processes_[i] = std::make_unique<Process>(*this, i); });
+  time.after(rng.between(milliseconds(200), seconds(25)),
+             [this, i] { processes_[i] = std::make_unique<Process>(*this, i); });
 }
 
 // SIGSTOP and SIGCONT. Shortly before it continues it is asked to read: the first thing it does then is to
@@ -118,8 +124,7 @@ void World::one_fault() {
   switch (rng.below(8)) {
     case 0:
     case 1: return crash(i);
-    case 2:
-      return stop(i);
+    case 2: return stop(i);
     case 3:
       if (!processes_[i]) return;
       ++faults["clock stepped"];
@@ -144,7 +149,8 @@ void World::one_fault() {
       ++faults["bad weather"];
       weather.lose_request = weather.lose_answer = weather.late_request = weather.late_answer = 0.15;
       time.after(rng.between(seconds(5), seconds(60)), [this] {
-        weather.lose_request = weather.lose_answer = weather.late_request = weather.late_answer = calm ? 0 : 0.005;
+        weather.lose_request = weather.lose_answer = weather.late_request = weather.late_answer =
+            calm ? 0 : 0.005;
       });
       return;
   }

@@ -39,6 +39,7 @@ class SqliteStore final : public Store {
   std::vector<CommitOutcome> commit(std::span<const Commit> commits) override;
   // Nobody else can have the file open, so nobody could watch a beat: replicas are kept in memory, and
   // a beat waits for no disk.
+  bool exclusive() const override { return true; }  // the file lock
   Status beat(const Replica& replica) override;
   Result<std::vector<Replica>> replicas() override;
   Result<std::vector<Owner>> owners() override;
