@@ -173,16 +173,15 @@ void WorkspaceLoop::fail_replies(std::deque<Waiting>& replies, int64_t up_to, Er
                               : "was not committed: safe to retry";
     done(std::unexpected(Error{why, message}));
   };
-  while (!replies.empty() && replies.front().seq <= up_to) {
-    ReplyFn done = std::move(replies.front().done);
-    replies.pop_front();
-    refuse(done, code);
-  }
-  // What waits for membership may be durable already. Then it is answered after the load, which derives
-  // membership anew; where there will be none, it must not be called uncommitted.
-  for (Waiting& w : std::exchange(settling_, {})) {
-    bool durable = w.seq <= durable_seq_;
-    if (w.seq > up_to || (durable && phase_ != Phase::kLost))
+  // Who waits for membership, or for what came of it, may have its own write durable already. Then it is
+  // answered after the load, which derives membership anew; where there will be none, it must not be called
+  // uncommitted.
+  std::vector<Waiting> failed = std::exchange(settling_, {});
+  for (; !replies.empty() && replies.front().seq <= up_to; replies.pop_front())
+    failed.push_back(std::move(replies.front()));
+  for (Waiting& w : failed) {
+    bool durable = !w.read_only && w.effect <= durable_seq_;
+    if (w.effect > up_to || (durable && phase_ != Phase::kLost))
       settling_.push_back(std::move(w));
     else
       refuse(w.done, durable ? ErrorCode::kUnknown : code);
@@ -298,7 +297,7 @@ void WorkspaceLoop::execute_one(Pending p) {
 
 // A write that declares things is answered when the targets it implies are there; nobody else waits for that.
 void WorkspaceLoop::hold_reply(Reply reply, ReplyFn done, bool read_only, bool declares) {
-  Waiting w{seen_seq(), std::move(reply), std::move(done), read_only};
+  Waiting w{seen_seq(), seen_seq(), std::move(reply), std::move(done), read_only};
   if (declares && w.reply && !state_->settled())
     settling_.push_back(std::move(w));
   else

@@ -105,7 +105,8 @@ class WorkspaceLoop {
     ReplyFn done;
   };
   struct Waiting {
-    int64_t seq;
+    int64_t seq;     // durable: then it may leave
+    int64_t effect;  // the commit of its own changes; at most seq
     Reply reply;
     ReplyFn done;
     bool read_only;

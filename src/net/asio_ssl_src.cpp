@@ -1,0 +1,3 @@
+#include "net/asio.h"
+
+#include <boost/asio/ssl/impl/src.hpp>
