@@ -53,19 +53,19 @@ PARTS = [
     Part("unit", "GoogleTest programs, stores and scenarios included", 1),
     Part("cel", "public CEL conformance cases", 0.1, target="cel_conformance",
          files=[CEL_CASES], command=["build/dev/bin/cel_conformance", CEL_CASES]),
-    Part("sim", "simulator, seeds 1 to 1000", 3, preset="release", target="sim", timeout_s=3600,
+    Part("sim", "simulator, seeds 1 to 1000", 6, preset="release", target="sim", timeout_s=3600,
          command=["build/release/bin/sim", "--seeds", "1..1000"]),
     Part("asan", "unit under the address and undefined sanitizers", 4, preset="asan", only_all=True,
          timeout_s=1800),
     Part("tsan", "loop and stores under the thread sanitizer", 3, preset="tsan", only_all=True,
-         programs=["runtime_test", "store_test", "store_conformance_test"], timeout_s=1800),
-    Part("planted", "faults planted in a copy of the tree, each to be found", 15, only_all=True,
+         programs=["runtime_test", "net_test", "store_test", "store_conformance_test"], timeout_s=1800),
+    Part("planted", "faults planted in a copy of the tree, each to be found", 8, only_all=True,
          target="sim", files=["tools/planted_faults.py"], command=["python3", "tools/planted_faults.py"],
          timeout_s=7200),
 ]
 
 # What a first build of each preset takes on two cores with an empty ccache, in minutes.
-BUILD_MINUTES = {"dev": 5, "release": 5, "asan": 8, "tsan": 4}
+BUILD_MINUTES = {"dev": 5, "release": 5, "asan": 7, "tsan": 4}
 
 SANITIZER_OPTIONS = {
     "ASAN_OPTIONS": "detect_stack_use_after_return=1:strict_string_checks=1",
