@@ -18,8 +18,8 @@ namespace {
 struct SelfSigned {
   std::filesystem::path folder;
   SelfSigned() {
-    char name[] = "/tmp/net_tls_XXXXXX";
-    folder = ::mkdtemp(name);
+    std::string name = (std::filesystem::temp_directory_path() / "net_tls_XXXXXX").string();
+    folder = ::mkdtemp(name.data());
     EVP_PKEY* key = EVP_EC_gen("P-256");
     X509* certificate = X509_new();
     X509_set_version(certificate, 2);

@@ -81,8 +81,6 @@ class Checker {
   std::set<JobKey> running_;
   std::map<JobKey, int> starts_;
   std::map<JobKey, Duration> holds_until_;
-  std::map<std::tuple<WorkspaceId, std::string, std::string>, int>
-      rows_named_;  // how often a name was inserted
   std::set<std::tuple<WorkspaceId, std::string, std::string>> acknowledged_, denied_;
   std::vector<Violation> violations_;
   Duration boot_;
