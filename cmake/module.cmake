@@ -8,7 +8,7 @@ function(ctrlplane_module name)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${dir}/*.cpp)
   set(tests ${sources})
   list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
-  list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
+  list(FILTER sources EXCLUDE REGEX "_test\\.cpp$|/main\\.cpp$")
 
   set(links ${M_LINKS})
   list(TRANSFORM links PREPEND ctrlplane_)

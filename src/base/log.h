@@ -10,12 +10,16 @@ namespace ctrlplane::log {
 
 enum class Level { kDebug, kInfo, kWarning, kError, kOff };
 
+enum class Format { kText, kJson };
+
 struct Field {
   std::string_view key;
   std::string value;
 };
 
 void set_level(Level level);
+// Text: `time level message key=value …`, values with blanks quoted. JSON: one object a line.
+void set_format(Format format);
 void write(Level level, std::string_view message, std::initializer_list<Field> fields = {});
 
 inline void info(std::string_view m, std::initializer_list<Field> f = {}) { write(Level::kInfo, m, f); }

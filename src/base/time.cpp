@@ -1,5 +1,6 @@
 #include "base/time.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include <fmt/core.h>
@@ -71,6 +72,63 @@ std::optional<Time> parse_rfc3339(std::string_view text) {
   if (at != text.size()) return std::nullopt;
   int64_t days = std::chrono::sys_days{ymd}.time_since_epoch().count();
   return Time{days * kUsPerDay + ((hour * 60ll + minute - offset_minutes) * 60 + second) * 1000000 + us};
+}
+
+std::string format_iso8601(Duration d) {
+  int64_t us = d.us;
+  std::string text = us < 0 ? "-P" : "P";
+  if (us < 0) us = -us;
+  int64_t days = us / kUsPerDay;
+  us %= kUsPerDay;
+  if (days) text += fmt::format("{}D", days);
+  if (us == 0) return days ? text : text + "T0S";
+  text += 'T';
+  int64_t hours = us / 3600000000, minutes = us / 60000000 % 60, seconds = us / 1000000 % 60;
+  if (hours) text += fmt::format("{}H", hours);
+  if (minutes) text += fmt::format("{}M", minutes);
+  if (us % 1000000)
+    text += fmt::format("{}.{:06}S", seconds, us % 1000000);
+  else if (seconds)
+    text += fmt::format("{}S", seconds);
+  return text;
+}
+
+std::optional<Duration> parse_iso8601_duration(std::string_view text) {
+  static constexpr std::string_view kUnits = "WDHMS";  // in the order they may come
+  static constexpr int64_t kSizes[] = {7 * kUsPerDay, kUsPerDay, 3600000000, 60000000, 1000000};
+  constexpr int64_t kMost = int64_t{1} << 60;
+  if (!text.starts_with('P') || text.size() < 3) return std::nullopt;
+  text.remove_prefix(1);
+  int64_t total = 0;
+  size_t next_unit = 0;
+  bool in_time = false;
+  while (!text.empty()) {
+    if (text[0] == 'T') {
+      if (in_time || text.size() == 1) return std::nullopt;
+      in_time = true;
+      next_unit = std::max<size_t>(next_unit, 2);
+      text.remove_prefix(1);
+    }
+    size_t n = text.find_first_not_of("0123456789");
+    if (n == 0 || n == std::string_view::npos || n > 12) return std::nullopt;
+    int64_t count = std::stoll(std::string(text.substr(0, n)));
+    int64_t fraction = 0;  // in microseconds
+    if (text[n] == '.') {
+      size_t end = text.find_first_not_of("0123456789", n + 1);
+      if (end == std::string_view::npos || end == n + 1 || text[end] != 'S') return std::nullopt;
+      std::string six(text.substr(n + 1, std::min<size_t>(end - n - 1, 6)));
+      six.resize(6, '0');
+      fraction = std::stoll(six);
+      n = end;
+    }
+    size_t unit = kUnits.find(text[n], next_unit);
+    if (unit == std::string_view::npos || (unit >= 2) != in_time) return std::nullopt;
+    if (count > (kMost - total) / kSizes[unit]) return std::nullopt;
+    total += count * kSizes[unit] + fraction;
+    next_unit = unit + 1;
+    text.remove_prefix(n + 1);
+  }
+  return Duration{total};
 }
 
 }  // namespace ctrlplane

@@ -41,4 +41,9 @@ std::string format_rfc3339(Time t);
 // Takes any offset; nullopt if the text is not an RFC 3339 instant. Digits past microseconds are cut.
 std::optional<Time> parse_rfc3339(std::string_view text);
 
+// ISO 8601: `PT4H`, `P1DT30M`, `PT0.5S`. Weeks, days, hours, minutes and seconds: months and years have no
+// fixed length.
+std::string format_iso8601(Duration d);
+std::optional<Duration> parse_iso8601_duration(std::string_view text);
+
 }  // namespace ctrlplane

@@ -26,4 +26,20 @@ TEST(Rfc3339, refuses_what_is_not_an_instant) {
 }
 
 }  // namespace
+TEST(IsoDuration, comes_back_as_it_went) {
+  for (std::string_view text : {"PT4H", "P1DT30M", "PT90S", "P2W", "PT1H1M1S", "PT0.5S", "PT0S"}) {
+    auto d = parse_iso8601_duration(text);
+    ASSERT_TRUE(d) << text;
+    EXPECT_EQ(parse_iso8601_duration(format_iso8601(*d)), d) << text;
+  }
+  EXPECT_EQ(format_iso8601(hours(4)), "PT4H");
+  EXPECT_EQ(format_iso8601(hours(25)), "P1DT1H");
+}
+
+TEST(IsoDuration, refuses_what_is_none) {
+  for (std::string_view text : {"", "P", "PT", "4h", "P1M", "P1Y", "PT1D", "P1H", "PT1M1H", "PT1", "P-1D",
+                                "PT99999999999999999999S", "PT1.S", "PTT1S", "PT1.5H", "PT 1S"})
+    EXPECT_FALSE(parse_iso8601_duration(text)) << text;
+}
+
 }  // namespace ctrlplane

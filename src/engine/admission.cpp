@@ -92,19 +92,13 @@ Result<std::vector<JobId>> start(Tx& tx, const StartRequest& q, TargetState row)
   tx.put(std::move(row));
 
   std::vector<JobId> started;
-  std::vector<JobId> undeliverable;
   for (AgentIx a : tx.state.agents_for(tx.state.at(q.target).deployment)) {
     Job job = new_job(tx, q, key, a);
-    const AgentType* type = find_agent_type(tx.state.agents[a].row.type);
+    const AgentType& type = agent_type(tx.state.agents[a].row.type);
     started.push_back(job.id);
     tx.put(job);
-    if (!type)
-      undeliverable.push_back(job.id);
-    else if (type->delivery == Delivery::kPush)
-      enqueue_start(tx, job, type->name);
+    if (type.delivery == Delivery::kPush) enqueue_start(tx, job, type.name);
   }
-  for (JobId id : undeliverable)
-    end_job(tx, tx.state.jobs.find(id), JobStatus::kInvalidJobAgent, "the agent's type is not known here");
   return started;
 }
 

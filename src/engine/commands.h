@@ -14,11 +14,77 @@
 
 namespace ctrlplane {
 
-// ---- Entities: an upsert without id makes a new one; with the id of an existing one it replaces it ----
+// ---- The instance: workspaces and accounts. kInvalid anywhere else ------------------------------------
 
-struct CreateWorkspace {  // on the instance only
-  std::string name, slug;
+struct CreateWorkspace {
+  std::string name, slug;            // 3 to 30 characters; 3 to 50 of a-z, 0-9 and '-'
+  std::optional<UserId> owner = {};  // becomes its first member, as admin
 };
+struct UpdateWorkspace {
+  WorkspaceId id;
+  std::optional<std::string> name = {}, slug = {};
+};
+// Its members and the keys bound to it go too. That nothing is in it is for the caller to see to.
+struct DeleteWorkspace {
+  WorkspaceId id;
+};
+
+struct CreateUser {
+  std::optional<UserId> id = {};
+  std::string email, name;
+  std::string password_hash = {};  // empty: no password
+  bool admin = false;
+};
+// A changed password ends the user's sessions. The last administrator stays one: kConflict.
+struct UpdateUser {
+  UserId id;
+  std::optional<std::string> name = {}, email = {}, password_hash = {};
+  std::optional<bool> admin = {};
+};
+// Keys, sessions and memberships go too. Not the last administrator: kConflict.
+struct DeleteUser {
+  UserId id;
+};
+
+// Answers with the id of the key; the secret itself never comes here.
+struct CreateApiKey {
+  UserId user;
+  std::string name, prefix, secret_hash;
+  std::optional<Role> role = {};
+  std::optional<WorkspaceId> workspace = {};
+  std::optional<Time> expires_at = {};
+};
+struct DeleteApiKey {
+  KeyId id;
+  std::optional<UserId> only_of = {};  // the key of anybody else is kNotFound
+};
+
+struct CreateSession {
+  UserId user;
+  std::string token_hash;
+  Time expires_at;
+};
+struct DeleteSession {
+  SessionId id;
+};
+
+struct SetMember {
+  WorkspaceId workspace;
+  UserId user;
+  Role role = Role::kViewer;
+};
+struct RemoveMember {
+  WorkspaceId workspace;
+  UserId user;
+};
+
+// The first administrator with a key named "bootstrap"; once there is any user it changes nothing and
+// answers created = false.
+struct Bootstrap {
+  std::string email, name, password_hash, key_prefix, key_secret_hash;
+};
+
+// ---- Entities: an upsert without id makes a new one; with the id of an existing one it replaces it ----
 
 struct UpsertSystem {
   std::optional<SystemId> id;
@@ -77,10 +143,15 @@ struct SetVersionStatus {
   std::string message;
 };
 
+// The one with the id, else the one with the name, else a new one. kConflict: the id is known, and the
+// name is another's.
 struct UpsertProvider {
   std::optional<ProviderId> id;
   std::string name;
   Metadata metadata;
+};
+struct DeleteProvider {  // kConflict while it owns resources
+  ProviderId id;
 };
 
 struct ResourceInput {
@@ -95,7 +166,8 @@ struct UpsertResource {  // by identifier
 struct DeleteResource {
   std::string identifier;
 };
-// Makes the provider's resources exactly these, in slices; answered after the last.
+// Makes the provider's resources exactly these, in slices; answered after the last. What another
+// provider owns is left as it is and counted in Answer::skipped.
 struct SetProviderResources {
   ProviderId provider;
   std::vector<ResourceInput> resources;
@@ -170,26 +242,22 @@ struct FinishSend {
 // ---- Reads and the loop's own ------------------------------------------------------------------------
 
 struct Query {
-  std::function<std::string(const State&, Time now)> run;
+  std::function<Result<std::string>(const State&, Time now)> run;
 };
 struct Tick {};  // timers that are due
 
 using Command =
-    std::variant<CreateWorkspace, UpsertSystem, DeleteSystem, UpsertEnvironment, DeleteEnvironment,
-                 UpsertDeployment, DeleteDeployment, LinkDeployment, LinkEnvironment, CreateVersion,
-                 SetVersionStatus, UpsertProvider, UpsertResource, DeleteResource, SetProviderResources,
+    std::variant<CreateWorkspace, UpdateWorkspace, DeleteWorkspace, CreateUser, UpdateUser, DeleteUser,
+                 CreateApiKey, DeleteApiKey, CreateSession, DeleteSession, SetMember, RemoveMember, Bootstrap,
+                 UpsertSystem, DeleteSystem, UpsertEnvironment, DeleteEnvironment, UpsertDeployment,
+                 DeleteDeployment, LinkDeployment, LinkEnvironment, CreateVersion, SetVersionStatus,
+                 UpsertProvider, DeleteProvider, UpsertResource, DeleteResource, SetProviderResources,
                  UpsertAgent, DeleteAgent, ClaimJob, ReportJob, Heartbeat, CancelJob, DecideJob,
                  RedeployTarget, BeginSend, FinishSend, Query, Tick>;
 
 struct Idempotency {
   Digest key;   // of actor, route and the client's key
   Digest body;  // of the request
-};
-
-struct Request {
-  Command command;
-  std::string actor = "system";
-  std::optional<Idempotency> idempotency = {};
 };
 
 // How a half-sent start is continued.
@@ -206,10 +274,19 @@ struct Answer {
   bool replayed = false;                  // an earlier request with this key did it
   std::optional<Job> job = {};            // claims
   std::vector<JobId> jobs = {};           // heartbeats: to stop; redeploy: started
+  size_t skipped = 0;                     // provider sets: resources of another provider
   std::optional<SendPermit> permit = {};  // begin send
-  std::string text = {};                  // queries
+  std::string text = {};                  // queries, and what Request::render made
 };
 
 using Reply = Result<Answer>;
+
+struct Request {
+  Command command;
+  std::string actor = "system";
+  std::optional<Idempotency> idempotency = {};
+  // The text of a successful answer, from the state the command has left; kept with the idempotency key.
+  std::function<std::string(const State&, Time now, const Answer&)> render = {};
+};
 
 }  // namespace ctrlplane

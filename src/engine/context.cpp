@@ -29,14 +29,14 @@ class ObjectWriter {
 
 Digest write_part(Tx& tx, std::string body) {
   Digest digest = digest_of(body);
-  tx.put(ContextPart{digest, std::move(body)});
+  tx.put(ContextPart{digest, std::move(body), tx.now});
   return digest;
 }
 
 }  // namespace
 
 Digest shared_part(Tx& tx, DeploymentIx d, EnvironmentIx e, VersionIx v, AgentIx a) {
-  if (auto known = tx.state.cached_shared_part(d, e, v, a)) return *known;
+  if (auto known = tx.state.cached_shared_part(d, e, v, a, tx.now)) return *known;
   const Deployment& deployment = tx.state.deployments[d].row;
   const Environment& environment = tx.state.environments[e].row;
   const Version& version = tx.state.versions[v].row;
@@ -65,12 +65,12 @@ Digest shared_part(Tx& tx, DeploymentIx d, EnvironmentIx e, VersionIx v, AgentIx
                          .raw("metadata", version.metadata.json())
                          .done());
   Digest digest = write_part(tx, out.done());
-  tx.state.cache_shared_part(d, e, v, a, digest);
+  tx.state.cache_shared_part(d, e, v, a, {digest, tx.now});
   return digest;
 }
 
 Digest resource_part(Tx& tx, ResourceIx r) {
-  if (tx.state.resources[r].part) return *tx.state.resources[r].part;
+  if (auto known = tx.state.cached_resource_part(r, tx.now)) return *known;
   const Resource& row = tx.state.resources[r].row;
   std::string body = ObjectWriter()
                          .text("id", row.id.str())
@@ -82,7 +82,7 @@ Digest resource_part(Tx& tx, ResourceIx r) {
                          .raw("metadata", row.metadata.json())
                          .done();
   Digest digest = write_part(tx, std::move(body));
-  tx.state.cache_resource_part(r, digest);
+  tx.state.cache_resource_part(r, {digest, tx.now});
   return digest;
 }
 

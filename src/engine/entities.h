@@ -7,6 +7,18 @@
 namespace ctrlplane {
 
 Reply create_workspace(Tx& tx, const CreateWorkspace& c);
+Reply update_workspace(Tx& tx, const UpdateWorkspace& c);
+Reply delete_workspace(Tx& tx, const DeleteWorkspace& c);
+Reply create_user(Tx& tx, const CreateUser& c);
+Reply update_user(Tx& tx, const UpdateUser& c);
+Reply delete_user(Tx& tx, const DeleteUser& c);
+Reply create_api_key(Tx& tx, const CreateApiKey& c);
+Reply delete_api_key(Tx& tx, const DeleteApiKey& c);
+Reply create_session(Tx& tx, const CreateSession& c);
+Reply delete_session(Tx& tx, const DeleteSession& c);
+Reply set_member(Tx& tx, const SetMember& c);
+Reply remove_member(Tx& tx, const RemoveMember& c);
+Reply bootstrap(Tx& tx, const Bootstrap& c);
 Reply upsert_system(Tx& tx, const UpsertSystem& c);
 Reply delete_system(Tx& tx, const DeleteSystem& c);
 Reply upsert_environment(Tx& tx, const UpsertEnvironment& c);
@@ -18,10 +30,14 @@ Reply link_environment(Tx& tx, const LinkEnvironment& c);
 Reply create_version(Tx& tx, const CreateVersion& c);
 Reply set_version_status(Tx& tx, const SetVersionStatus& c);
 Reply upsert_provider(Tx& tx, const UpsertProvider& c);
+Reply delete_provider(Tx& tx, const DeleteProvider& c);
 Reply upsert_resource(Tx& tx, const UpsertResource& c);
 Reply delete_resource(Tx& tx, const DeleteResource& c);
 Reply upsert_agent(Tx& tx, const UpsertAgent& c);
 Reply delete_agent(Tx& tx, const DeleteAgent& c);
+
+// Its timer fired: the row goes, if it is due.
+void session_expired(Tx& tx, SessionId id);
 
 // Form only: needs no state, so that bulk input is checked before the loop sees it.
 Status validate_resource(std::string_view path, const ResourceInput& r);

@@ -27,6 +27,18 @@ Reply redeploy(Tx& tx, const RedeployTarget& c) {
 struct Runner {
   Tx& tx;
   Reply operator()(const CreateWorkspace& c) { return create_workspace(tx, c); }
+  Reply operator()(const UpdateWorkspace& c) { return update_workspace(tx, c); }
+  Reply operator()(const DeleteWorkspace& c) { return delete_workspace(tx, c); }
+  Reply operator()(const CreateUser& c) { return create_user(tx, c); }
+  Reply operator()(const UpdateUser& c) { return update_user(tx, c); }
+  Reply operator()(const DeleteUser& c) { return delete_user(tx, c); }
+  Reply operator()(const CreateApiKey& c) { return create_api_key(tx, c); }
+  Reply operator()(const DeleteApiKey& c) { return delete_api_key(tx, c); }
+  Reply operator()(const CreateSession& c) { return create_session(tx, c); }
+  Reply operator()(const DeleteSession& c) { return delete_session(tx, c); }
+  Reply operator()(const SetMember& c) { return set_member(tx, c); }
+  Reply operator()(const RemoveMember& c) { return remove_member(tx, c); }
+  Reply operator()(const Bootstrap& c) { return bootstrap(tx, c); }
   Reply operator()(const UpsertSystem& c) { return upsert_system(tx, c); }
   Reply operator()(const DeleteSystem& c) { return delete_system(tx, c); }
   Reply operator()(const UpsertEnvironment& c) { return upsert_environment(tx, c); }
@@ -38,6 +50,7 @@ struct Runner {
   Reply operator()(const CreateVersion& c) { return create_version(tx, c); }
   Reply operator()(const SetVersionStatus& c) { return set_version_status(tx, c); }
   Reply operator()(const UpsertProvider& c) { return upsert_provider(tx, c); }
+  Reply operator()(const DeleteProvider& c) { return delete_provider(tx, c); }
   Reply operator()(const UpsertResource& c) { return upsert_resource(tx, c); }
   Reply operator()(const DeleteResource& c) { return delete_resource(tx, c); }
   Reply operator()(const SetProviderResources&) { return fail(ErrorCode::kInternal, "a set runs in steps"); }
@@ -51,7 +64,7 @@ struct Runner {
   Reply operator()(const RedeployTarget& c) { return redeploy(tx, c); }
   Reply operator()(const BeginSend& c) { return begin_send(tx, c); }
   Reply operator()(const FinishSend& c) { return finish_send(tx, c); }
-  Reply operator()(const Query& c) { return Answer{.text = c.run(tx.state, tx.now)}; }
+  Reply operator()(const Query& c) { return Answer{.text = TRY(c.run(tx.state, tx.now))}; }
   Reply operator()(const Tick&) {
     run_due_timers(tx, kTimersPerTick);
     return Answer{};
@@ -79,7 +92,10 @@ std::optional<Reply> replay(const State& state, const Request& request) {
   if (it == state.idempotency.end()) return std::nullopt;
   if (it->second.body != request.idempotency->body)
     return fail(ErrorCode::kConflict, "this Idempotency-Key was used for another request");
-  return Answer{.id = it->second.subject, .created = it->second.status == 201, .replayed = true};
+  return Answer{.id = it->second.subject,
+                .created = it->second.status == 201,
+                .replayed = true,
+                .text = it->second.reply};
 }
 
 void remember(Tx& tx, const Request& request, const Answer& answer) {
@@ -92,6 +108,7 @@ Reply execute(Tx& tx, const Request& request) {
   if (auto earlier = replay(tx.state, request)) return *earlier;
   tx.actor = request.actor;
   Reply reply = std::visit(Runner{tx}, request.command);
+  if (reply && request.render) reply->text = request.render(tx.state, tx.now, *reply);
   if (reply) remember(tx, request, *reply);
   CHECK(reply || !tx.changed(), "a refused command changed something");
   return reply;

@@ -238,7 +238,7 @@ class RandomCommands {
     return LinkEnvironment{s, id<EnvironmentId>(pick(3)), on};
   }
   Command agent() {
-    uint64_t n = pick(4);  // the fourth is of a kind nobody knows
+    uint64_t n = pick(4);  // the fourth is of a kind only its owner knows
     if (pick(3) == 0) return DeleteAgent{id<AgentId>(n)};
     constexpr const char* kTypes[] = {"http-pull", "webhook", "webhook-keyed", "fax"};
     UpsertAgent c{.id = id<AgentId>(n), .name = fmt::format("a{}", n), .type = kTypes[n]};

@@ -21,16 +21,6 @@ Result<JobIx> find_live(const State& state, JobId id) {
   return j;
 }
 
-std::vector<Job> attempt_of(const State& state, JobIx j) {
-  std::vector<Job> jobs;
-  if (TargetIx t = state.jobs[j].target)
-    for (JobIx other = state.at(t).first_job; other; other = state.jobs[other].next_on_target)
-      jobs.push_back(state.jobs[other].row);
-  else
-    jobs.push_back(state.jobs[j].row);
-  return jobs;
-}
-
 void remember_success(TargetState& row, const Job& job, Time now) {
   row.current_release = job.release;
   row.current_version = job.version;
@@ -72,16 +62,26 @@ void end_attempt(Tx& tx, TargetIx t, std::vector<Job> attempt, const Job& last) 
 
 }  // namespace
 
+std::vector<Job> attempt_of(const State& state, JobIx j) {
+  std::vector<Job> jobs;
+  if (TargetIx t = state.jobs[j].target)
+    for (JobIx other = state.at(t).first_job; other; other = state.jobs[other].next_on_target)
+      jobs.push_back(state.jobs[other].row);
+  else
+    for (JobIx other : state.adrift_from(state.jobs[j].row.target)) jobs.push_back(state.jobs[other].row);
+  return jobs;
+}
+
 // ---- Agents ------------------------------------------------------------------------------------------
 
 Reply claim(Tx& tx, const ClaimJob& c) {
   if (c.instance.empty()) return invalid("instance", "must name the claiming instance");
   AgentIx a = tx.state.agents.find(c.agent);
   if (!a) return fail(ErrorCode::kNotFound, fmt::format("no job agent {}", c.agent.str()));
-  const AgentType* type = find_agent_type(tx.state.agents[a].row.type);
-  if (type && type->delivery == Delivery::kPush)
+  const AgentType& type = agent_type(tx.state.agents[a].row.type);
+  if (type.delivery == Delivery::kPush)
     return fail(ErrorCode::kConflict,
-                fmt::format("jobs of a {} agent are sent to it, not claimed", type->name));
+                fmt::format("jobs of a {} agent are sent to it, not claimed", type.name));
   if (!c.job) {
     // The same claim repeated returns the same job.
     const AgentSlot& agent = tx.state.agents[a];

@@ -12,6 +12,9 @@ Reply heartbeat(Tx& tx, const Heartbeat& c);
 Reply cancel(Tx& tx, const CancelJob& c);
 Reply decide_job(Tx& tx, const DecideJob& c);
 
+// The live jobs of its attempt, itself included; also when the target is gone.
+std::vector<Job> attempt_of(const State& state, JobIx j);
+
 // Makes a job terminal. With the last job of its attempt the attempt ends: the target's current release
 // moves if all were successful, otherwise an attempt is used, unless the engine itself cancelled it.
 void end_job(Tx& tx, JobIx j, JobStatus status, std::string message, bool by_engine = false);

@@ -101,6 +101,31 @@ TEST_F(Jobs, keep_their_version_known_however_many_come_after_it) {
   EXPECT_EQ(this->target().current_version, v1);
 }
 
+TEST_F(Jobs, have_their_context_stored_again_when_it_is_no_longer_fresh) {
+  one_target();
+  publish("v1");
+  finish(JobStatus::kFailure);
+  auto parts_put = [&] {
+    CHECK(run(RedeployTarget{key()}).has_value());
+    size_t n = 0;
+    for (const Change& c : last)
+      if (const auto* part = std::get_if<ContextPart>(&c.entity)) {
+        EXPECT_EQ(part->stored_at, now);
+        ++n;
+      }
+    finish(JobStatus::kFailure);
+    return n;
+  };
+  EXPECT_EQ(parts_put(), 0u);
+  now = now + kPartFresh - seconds(10);
+  EXPECT_EQ(parts_put(), 0u);
+  now = now + seconds(10);
+  EXPECT_EQ(parts_put(), 2u) << "the shared one and the resource's";
+  EXPECT_EQ(parts_put(), 0u);
+  reload();
+  EXPECT_EQ(parts_put(), 2u) << "a new owner does not know what is stored";
+}
+
 // ---- Targets that go ---------------------------------------------------------------------------------
 
 TEST_F(Jobs, that_wait_are_cancelled_when_their_environment_is_deleted) {
@@ -115,7 +140,7 @@ TEST_F(Jobs, that_wait_are_cancelled_when_their_environment_is_deleted) {
   EXPECT_TRUE(run(DeleteAgent{agent}));
 }
 
-TEST_F(Jobs, that_have_ended_do_not_wait_for_an_attempt_without_a_target) {
+TEST_F(Jobs, of_an_attempt_that_lost_its_target_leave_memory_together) {
   one_target();
   second_agent();
   publish("v1");
@@ -124,9 +149,10 @@ TEST_F(Jobs, that_have_ended_do_not_wait_for_an_attempt_without_a_target) {
   Job running = claimed();
   must(DeleteDeployment{deployment});
   drain();
-  EXPECT_FALSE(stored_job(done).live);
-  EXPECT_EQ(state->jobs.size(), 1u) << "a running job goes on to its end";
+  EXPECT_TRUE(stored_job(done).live) << "a running job goes on to its end";
+  EXPECT_EQ(state->jobs.size(), 2u);
   ASSERT_TRUE(report(running.id, JobStatus::kSuccessful));
+  EXPECT_FALSE(stored_job(done).live);
   EXPECT_EQ(state->jobs.size(), 0u);
   EXPECT_EQ(rows.count<TargetState>(), 0u);
 }
@@ -143,6 +169,21 @@ TEST_F(Jobs, still_count_when_their_environment_comes_back_under_its_id) {
   ASSERT_TRUE(only_job()) << "one active release per target";
   EXPECT_EQ(only_job()->id, running.id);
   EXPECT_EQ(difference(picture_of(*state), picture_of(*rows.load())), "");
+}
+
+TEST_F(Jobs, that_were_cancelled_with_their_target_still_belong_to_the_attempt_when_it_comes_back) {
+  one_target();
+  second_agent();
+  publish("v1");
+  Job running = claimed();
+  must(DeleteEnvironment{environment});
+  drain();
+  must(UpsertEnvironment{.id = environment, .name = "env", .resource_selector = "true"});
+  must(LinkEnvironment{system, environment});
+  drain();
+  ASSERT_TRUE(report(running.id, JobStatus::kSuccessful));
+  EXPECT_EQ(this->target().current_release, std::nullopt) << "the other job of the attempt never ran";
+  EXPECT_EQ(state->jobs.size(), 2u) << "tried again";
 }
 
 TEST_F(Jobs, forget_with_their_target_what_it_knew) {

@@ -1,6 +1,9 @@
 #include "engine/reconcile.h"
 
+#include <algorithm>
+
 #include "engine/admission.h"
+#include "engine/entities.h"
 #include "engine/jobs.h"
 #include "engine/select.h"
 
@@ -28,17 +31,21 @@ void supersede(Tx& tx, const std::vector<JobId>& jobs, std::string_view why) {
     if (JobIx j = tx.state.jobs.find(id)) end_job(tx, j, JobStatus::kCancelled, std::string(why), true);
 }
 
-// The target is gone for good: what was not handed over must not start, and what has ended no longer
-// waits for the rest of its attempt. What runs goes on to its end.
+// The target is gone for good: what was not handed over must not start. What runs goes on to its end, and
+// what has ended waits for it: the attempt counts as a whole should the target return.
 void tidy_stranded(Tx& tx, JobId id) {
   JobIx j = tx.state.jobs.find(id);
   if (!j || tx.state.jobs[j].target) return;
-  Job job = tx.state.jobs[j].row;
-  if (job.status == JobStatus::kPending) {
+  if (tx.state.jobs[j].row.status == JobStatus::kPending) {
     end_job(tx, j, JobStatus::kCancelled, "the release target no longer exists", true);
-  } else if (is_terminal(job.status)) {
-    job.live = false;
-    tx.put(std::move(job));
+    return;
+  }
+  std::vector<Job> attempt = attempt_of(tx.state, j);
+  if (!std::all_of(attempt.begin(), attempt.end(), [](const Job& o) { return is_terminal(o.status); }))
+    return;
+  for (Job& ended : attempt) {
+    ended.live = false;
+    tx.put(std::move(ended));
   }
 }
 
@@ -132,6 +139,7 @@ bool run_due_timers(Tx& tx, size_t limit) {
       case TimerKind::kIdempotencyExpiry:
         tx.erase(IdempotencyRecord{.key = Digest{timer->subject.bytes}});
         break;
+      case TimerKind::kSessionExpiry: session_expired(tx, SessionId{timer->subject}); break;
     }
   }
   return true;

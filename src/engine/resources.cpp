@@ -20,7 +20,7 @@ Status validate_resource(std::string_view path, const ResourceInput& r) {
   return {};
 }
 
-bool put_resource(Tx& tx, const ResourceInput& in, std::optional<ProviderId> provider, Uuid& id) {
+bool put_resource(Tx& tx, const ResourceInput& in, std::optional<ProviderId> provider, Uuid& id, Time created_at) {
   ResourceIx r = tx.state.resource_identified(in.identifier);
   Resource row;
   if (r) row = tx.state.resources[r].row;
@@ -40,7 +40,7 @@ bool put_resource(Tx& tx, const ResourceInput& in, std::optional<ProviderId> pro
     row.updated_at = tx.now;
   } else {
     row.id = tx.ids.make<ResourceId>();
-    row.created_at = tx.now;
+    row.created_at = created_at;
   }
   id = row.id.uuid;
   tx.put(std::move(row));
@@ -62,11 +62,13 @@ Reply upsert_provider(Tx& tx, const UpsertProvider& c) {
   TRY(required_text("name", c.name));
   TRY(valid_metadata("metadata", c.metadata));
   const Provider* named = tx.state.provider_named(c.name);
-  if (named && c.id && named->id != *c.id)
-    return fail(ErrorCode::kConflict, fmt::format("resource provider '{}' exists already", c.name));
   const Provider* known = named;
   if (c.id)
-    if (auto it = tx.state.providers.find(*c.id); it != tx.state.providers.end()) known = &it->second;
+    if (auto it = tx.state.providers.find(*c.id); it != tx.state.providers.end()) {
+      known = &it->second;
+      if (named && named != known)
+        return fail(ErrorCode::kConflict, fmt::format("resource provider '{}' exists already", c.name));
+    }
   Provider row{.id = known ? known->id : c.id ? *c.id : tx.ids.make<ProviderId>(), .name = c.name};
   row.metadata = c.metadata;
   row.created_at = known ? known->created_at : tx.now;
@@ -75,12 +77,25 @@ Reply upsert_provider(Tx& tx, const UpsertProvider& c) {
   return Answer{.id = row.id.uuid, .created = created};
 }
 
+Reply delete_provider(Tx& tx, const DeleteProvider& c) {
+  auto it = tx.state.providers.find(c.id);
+  if (it == tx.state.providers.end())
+    return fail(ErrorCode::kNotFound, fmt::format("no resource provider {}", c.id.str()));
+  if (size_t owned = tx.state.resource_count_of(c.id))
+    return fail(ErrorCode::kConflict, fmt::format("resource provider '{}' owns {} resource{}: set it to none "
+                                                  "or delete them first",
+                                                  it->second.name, owned, owned == 1 ? "" : "s"));
+  tx.erase(Provider{.id = c.id});
+  tx.audit("provider.delete", c.id.str());
+  return Answer{.id = c.id.uuid};
+}
+
 Reply upsert_resource(Tx& tx, const UpsertResource& c) {
   TRY(validate_resource("", c.resource));
   if (c.provider && !tx.state.providers.contains(*c.provider))
     return fail(ErrorCode::kNotFound, fmt::format("no resource provider {}", c.provider->str()));
   Answer answer;
-  answer.created = put_resource(tx, c.resource, c.provider, answer.id);
+  answer.created = put_resource(tx, c.resource, c.provider, answer.id, tx.now);
   return answer;
 }
 
@@ -110,6 +125,13 @@ Status ProviderSet::validate() const {
   return {};
 }
 
+bool ProviderSet::owned_by_another(const State& state, std::string_view identifier) const {
+  ResourceIx r = state.resource_identified(identifier);
+  if (!r) return false;
+  const std::optional<ProviderId>& owner = state.resources[r].row.provider;
+  return owner && *owner != command_.provider;
+}
+
 bool ProviderSet::step(Tx& tx) {
   if (!tx.state.providers.contains(command_.provider)) {
     reply_ = fail(ErrorCode::kNotFound, fmt::format("no resource provider {}", command_.provider.str()));
@@ -118,7 +140,12 @@ bool ProviderSet::step(Tx& tx) {
   if (next_ < command_.resources.size()) {
     const ResourceInput& in = command_.resources[next_++];
     Uuid id;
-    put_resource(tx, in, command_.provider, id);
+    if (owned_by_another(tx.state, in.identifier))
+      ++skipped_;
+    else
+      // Strictly rising, so that the provider's resources can be shown in the order they were given.
+      last_created_ = std::max(tx.now, last_created_ + microseconds(1));
+      put_resource(tx, in, command_.provider, id, last_created_);
     return false;
   }
   if (!leaving_) {
@@ -136,7 +163,7 @@ bool ProviderSet::step(Tx& tx) {
       remove_resource(tx, r);
   }
   if (!leaving_->empty()) return false;
-  reply_ = Answer{.id = command_.provider.uuid};
+  reply_ = Answer{.id = command_.provider.uuid, .skipped = skipped_};
   return true;
 }
 

@@ -13,7 +13,8 @@
 namespace ctrlplane {
 
 // Not atomic, but repeatable: upserts first, then the deletes; a set that was cut off half way is
-// completed by sending it again.
+// completed by sending it again. A resource of another provider is left as it is; one of nobody becomes
+// the provider's.
 class ProviderSet {
  public:
   explicit ProviderSet(SetProviderResources command);
@@ -24,9 +25,13 @@ class ProviderSet {
   const Reply& reply() const { return reply_; }
 
  private:
+  bool owned_by_another(const State& state, std::string_view identifier) const;
+
   SetProviderResources command_;
   boost::unordered_flat_set<std::string> wanted_;
   size_t next_ = 0;
+  size_t skipped_ = 0;
+  Time last_created_;
   std::optional<std::vector<ResourceId>> leaving_;
   Reply reply_ = Answer{};
 };

@@ -90,6 +90,57 @@ TEST_F(ProviderSets, leave_alone_what_another_provider_took_over_between_two_ste
   EXPECT_EQ(identifiers(theirs), left);
 }
 
+TEST_F(ProviderSets, skip_what_another_provider_owns) {
+  ProviderId mine = provider("mine"), theirs = provider("theirs");
+  ASSERT_TRUE(set(theirs, {input("shared", "theirs")}));
+  must(UpsertResource{input("by-hand"), {}});
+  Reply r = set(mine, {input("shared", "mine"), input("m"), input("by-hand")});
+  ASSERT_TRUE(r);
+  EXPECT_EQ(r->skipped, 1u);
+  EXPECT_EQ(identifiers(theirs), Names{"shared"});
+  EXPECT_EQ(state->resources[state->resource_identified("shared")].row.name, "theirs");
+  EXPECT_EQ(identifiers(mine), (Names{"m", "by-hand"})) << "what nobody owns is taken";
+}
+
+TEST_F(ProviderSets, a_plain_upsert_leaves_the_owner) {
+  ProviderId p = provider("p");
+  ASSERT_TRUE(set(p, {input("a")}));
+  must(UpsertResource{input("a", "renamed"), {}});
+  EXPECT_EQ(identifiers(p), Names{"a"});
+}
+
+// ---- Providers -----------------------------------------------------------------------------------------
+
+TEST_F(ProviderSets, a_provider_is_found_by_id_then_by_name) {
+  auto upsert = [&](std::optional<ProviderId> id, std::string name) {
+    return run(UpsertProvider{.id = id, .name = std::move(name)});
+  };
+  ProviderId a{upsert({}, "a")->id};
+  EXPECT_EQ(upsert({}, "a")->id, a.uuid);
+  Reply renamed = upsert(a, "renamed");
+  EXPECT_EQ(renamed->id, a.uuid);
+  EXPECT_FALSE(renamed->created);
+  EXPECT_EQ(state->provider_named("a"), nullptr);
+  EXPECT_EQ(upsert(testing::id<ProviderId>(77), "renamed")->id, a.uuid) << "an unknown id, a known name";
+  Reply fresh = upsert(testing::id<ProviderId>(78), "fresh");
+  EXPECT_TRUE(fresh->created);
+  EXPECT_EQ(fresh->id, testing::id<ProviderId>(78).uuid);
+  EXPECT_EQ(upsert(a, "fresh").error().code, ErrorCode::kConflict);
+}
+
+TEST_F(ProviderSets, a_provider_is_deleted_once_it_owns_nothing) {
+  ProviderId p = provider("p");
+  ASSERT_TRUE(set(p, {input("a"), input("b")}));
+  Reply refused = run(DeleteProvider{p});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::kConflict);
+  EXPECT_NE(refused.error().message.find("owns 2 resources"), std::string::npos) << refused.error().message;
+  ASSERT_TRUE(set(p, {}));
+  must(DeleteProvider{p});
+  EXPECT_EQ(rows.count<Provider>(), 0u);
+  EXPECT_EQ(run(DeleteProvider{p}).error().code, ErrorCode::kNotFound);
+}
+
 TEST_F(ProviderSets, need_their_provider) {
   EXPECT_EQ(set(testing::id<ProviderId>(5), {input("a")}).error().code, ErrorCode::kNotFound);
   EXPECT_EQ(state->resources.size(), 0u);

@@ -1,22 +1,10 @@
-// Workspaces, systems and their links.
+// Systems and their links.
 #include <fmt/core.h>
 
 #include "engine/entities.h"
 #include "engine/validate.h"
 
 namespace ctrlplane {
-
-Reply create_workspace(Tx& tx, const CreateWorkspace& c) {
-  if (tx.state.id() != kInstanceWorkspace)
-    return fail(ErrorCode::kInvalid, "workspaces are made on the instance");
-  TRY(required_text("name", c.name, 30));
-  TRY(required_text("slug", c.slug, 50));
-  for (const auto& [id, other] : tx.state.workspaces)
-    if (other.slug == c.slug) return fail(ErrorCode::kConflict, fmt::format("slug '{}' is taken", c.slug));
-  Workspace row{tx.ids.make<WorkspaceId>(), c.name, c.slug, tx.now};
-  tx.put(row);
-  return Answer{.id = row.id.uuid, .created = true};
-}
 
 Reply upsert_system(Tx& tx, const UpsertSystem& c) {
   TRY(required_text("name", c.name));

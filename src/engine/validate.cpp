@@ -6,6 +6,11 @@
 
 namespace ctrlplane {
 
+Status on_instance(const State& state, std::string_view what) {
+  if (state.id() == kInstanceWorkspace) return {};
+  return fail(ErrorCode::kInvalid, fmt::format("{} on the instance", what));
+}
+
 Status optional_text(std::string_view path, std::string_view value, size_t max) {
   if (value.size() > max) return invalid(std::string(path), fmt::format("is longer than {} bytes", max));
   if (!is_storable_text(value)) return invalid(std::string(path), "must be UTF-8 text without NUL");

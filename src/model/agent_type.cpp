@@ -16,12 +16,20 @@ constexpr std::array kTypes = {
     AgentType{"webhook", Delivery::kPush, Recovery::kNeither},
 };
 
+// A claim is the same for every type that pulls.
+constexpr AgentType kOther{"", Delivery::kPull, Recovery::kDeduplicates};
+
 }  // namespace
 
 const AgentType* find_agent_type(std::string_view name) {
   for (const AgentType& t : kTypes)
     if (t.name == name) return &t;
   return nullptr;
+}
+
+const AgentType& agent_type(std::string_view name) {
+  const AgentType* known = find_agent_type(name);
+  return known ? *known : kOther;
 }
 
 std::span<const AgentType> agent_types() { return kTypes; }

@@ -24,6 +24,9 @@ struct AgentType {
 
 // Null if there is no such type. A new type is one line in the table behind it.
 const AgentType* find_agent_type(std::string_view name);
+// How an agent of that type is served. Types are free text: one that is not in the table is not ours to
+// push to, so its jobs wait to be claimed.
+const AgentType& agent_type(std::string_view name);
 std::span<const AgentType> agent_types();
 
 }  // namespace ctrlplane

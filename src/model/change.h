@@ -10,9 +10,10 @@
 namespace ctrlplane {
 
 // In the order a load needs them: what a row refers to comes before it.
-using Entity = std::variant<Workspace, System, Environment, Deployment, SystemDeployment, SystemEnvironment,
-                            Version, Provider, Resource, JobAgent, Release, TargetState, Job, ContextPart,
-                            OutboxItem, IdempotencyRecord, AuditEntry>;
+using Entity =
+    std::variant<Workspace, User, ApiKey, Session, Member, System, Environment, Deployment, SystemDeployment,
+                 SystemEnvironment, Version, Provider, Resource, JobAgent, Release, TargetState, Job,
+                 ContextPart, OutboxItem, IdempotencyRecord, AuditEntry>;
 
 struct Change {
   enum class Op : uint8_t { kPut, kErase };

@@ -23,6 +23,50 @@ struct Workspace {  // lives in the instance pseudo-workspace
   bool operator==(const Workspace&) const = default;
 };
 
+// ---- Accounts: they live in the instance too, so that one copy of it answers who may do what ----------
+
+struct User {
+  UserId id;
+  std::string email;  // lower-case, unique
+  std::string name;
+  std::string password_hash;  // empty: cannot sign in with a password
+  bool admin = false;         // of the instance
+  Time created_at;
+  bool operator==(const User&) const = default;
+};
+
+// Acts for its user, narrowed by the role and the workspace it has.
+struct ApiKey {
+  KeyId id;
+  UserId user;
+  std::string name;
+  std::string prefix;       // 16 hex digits, unique
+  std::string secret_hash;  // 64 hex digits: SHA-256 of the secret's text
+  std::optional<Role> role;
+  std::optional<WorkspaceId> workspace;
+  std::optional<Time> expires_at;
+  Time created_at;
+  bool operator==(const ApiKey&) const = default;
+};
+
+struct Session {
+  SessionId id;
+  UserId user;
+  std::string token_hash;
+  Time created_at;
+  Time expires_at;
+  bool operator==(const Session&) const = default;
+};
+
+struct Member {
+  WorkspaceId workspace;
+  UserId user;
+  Role role = Role::kViewer;
+  bool operator==(const Member&) const = default;
+};
+
+// ---- What a workspace declares -----------------------------------------------------------------------
+
 struct System {
   SystemId id;
   std::string name;
@@ -109,7 +153,7 @@ struct Resource {
 struct JobAgent {
   AgentId id;
   std::string name;
-  std::string type;  // one of agent_type.h
+  std::string type;  // of agent_type.h, or free text: then it pulls
   Json config;
   Metadata metadata;
   Time created_at;
@@ -182,8 +226,15 @@ struct TargetState {
 struct ContextPart {
   Digest digest;
   std::string body;
+  // A put raises it by more than kPartFresh or not at all. Unset: stored by the first release; kept for good.
+  std::optional<Time> stored_at = {};
   bool operator==(const ContextPart&) const = default;
 };
+
+// For so long a workspace may take it that a part it has put is stored, and refer to it without another
+// put. So a job is younger than its parts' stored_at + 2 · kPartFresh, and a part that is older than that
+// before the oldest job is nobody's.
+inline constexpr Duration kPartFresh = hours(24);
 
 struct OutboxItem {
   OutboxId id;

@@ -21,6 +21,7 @@ constexpr std::array<std::string_view, 11> kJobStatus = {"pending",
 constexpr std::array<std::string_view, 5> kJobCause = {"policy", "redeploy", "force", "retry", "rollback"};
 constexpr std::array<std::string_view, 3> kOutboxKind = {"notice", "start", "cancel"};
 constexpr std::array<std::string_view, 4> kOutboxStatus = {"pending", "sending", "delivered", "abandoned"};
+constexpr std::array<std::string_view, 5> kRole = {"viewer", "agent", "deployer", "operator", "admin"};
 
 template <class E, size_t N>
 std::optional<E> find(const std::array<std::string_view, N>& names, std::string_view text) {
@@ -36,6 +37,7 @@ std::string_view to_string(JobStatus s) { return kJobStatus[static_cast<size_t>(
 std::string_view to_string(JobCause c) { return kJobCause[static_cast<size_t>(c)]; }
 std::string_view to_string(OutboxKind k) { return kOutboxKind[static_cast<size_t>(k)]; }
 std::string_view to_string(OutboxStatus s) { return kOutboxStatus[static_cast<size_t>(s)]; }
+std::string_view to_string(Role r) { return kRole[static_cast<size_t>(r)]; }
 
 template <>
 std::optional<VersionStatus> parse_enum(std::string_view text) {
@@ -56,6 +58,10 @@ std::optional<OutboxKind> parse_enum(std::string_view text) {
 template <>
 std::optional<OutboxStatus> parse_enum(std::string_view text) {
   return find<OutboxStatus>(kOutboxStatus, text);
+}
+template <>
+std::optional<Role> parse_enum(std::string_view text) {
+  return find<Role>(kRole, text);
 }
 
 }  // namespace ctrlplane

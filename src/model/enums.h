@@ -31,11 +31,16 @@ enum class JobCause : uint8_t { kPolicy, kRedeploy, kForce, kRetry, kRollback };
 enum class OutboxKind : uint8_t { kNotice, kStart, kCancel };
 enum class OutboxStatus : uint8_t { kPending, kSending, kDelivered, kAbandoned };
 
+// What a user may do in a workspace, or a key for its user. Each may do what stands before it, except
+// that kAgent (report on jobs) is apart from what people do.
+enum class Role : uint8_t { kViewer, kAgent, kDeployer, kOperator, kAdmin };
+
 std::string_view to_string(VersionStatus s);
 std::string_view to_string(JobStatus s);
 std::string_view to_string(JobCause c);
 std::string_view to_string(OutboxKind k);
 std::string_view to_string(OutboxStatus s);
+std::string_view to_string(Role r);
 
 template <class E>
 std::optional<E> parse_enum(std::string_view text);
@@ -50,5 +55,7 @@ template <>
 std::optional<OutboxKind> parse_enum(std::string_view text);
 template <>
 std::optional<OutboxStatus> parse_enum(std::string_view text);
+template <>
+std::optional<Role> parse_enum(std::string_view text);
 
 }  // namespace ctrlplane

@@ -19,6 +19,9 @@ using ReleaseId = Id<struct ReleaseTag>;
 using JobId = Id<struct JobTag>;
 using OutboxId = Id<struct OutboxTag>;
 using AuditId = Id<struct AuditTag>;
+using UserId = Id<struct UserTag>;
+using KeyId = Id<struct KeyTag>;
+using SessionId = Id<struct SessionTag>;
 
 // The pseudo-workspace that holds workspaces, users, keys and sessions.
 inline constexpr WorkspaceId kInstanceWorkspace{};

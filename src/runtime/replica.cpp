@@ -1,6 +1,7 @@
 #include "runtime/replica.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace ctrlplane {
 
@@ -41,6 +42,11 @@ bool Replica::may_answer_reads() const {
 
 void Replica::want(WorkspaceId workspace) {
   wanted_.insert(workspace);
+  look();
+}
+
+void Replica::look() {
+  look_again_ = watching_;  // the look under way may have begun before this was wanted
   if (watching_) return;
   watching_ = true;
   Duration asked = executor_.clock().boot();
@@ -48,6 +54,7 @@ void Replica::want(WorkspaceId workspace) {
     if (!*alive) return;
     watching_ = false;
     if (rows) on_ownerships(asked, *rows);
+    if (std::exchange(look_again_, false)) look();
   });
 }
 

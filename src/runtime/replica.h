@@ -58,6 +58,7 @@ class Replica {
   void beat();
   void beat_succeeded(Duration sent);
   void watch();
+  void look();
   void on_ownerships(Duration asked, const Ownerships& rows);
   bool is_dead(store::ReplicaId id, Duration asked) const;
   void take(WorkspaceId workspace, store::Token expected);
@@ -73,7 +74,7 @@ class Replica {
   std::map<store::ReplicaId, Seen> seen_;
   int64_t beat_ = 0;
   std::optional<Duration> last_good_beat_;
-  bool watching_ = false;
+  bool watching_ = false, look_again_ = false;
   bool draining_ = false;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

@@ -1,5 +1,6 @@
 // How long history is kept. Deletes in small batches beside the loop: only rows that are not in memory and
-// that no decision reads.
+// that no decision reads. The output of a job goes with it, and context parts go when no job is left that
+// refers to them.
 #pragma once
 
 #include "store/store.h"

@@ -47,6 +47,32 @@ TEST_F(RetentionTest, deletes_what_is_older_than_its_kind_is_kept) {
   EXPECT_EQ(*prune_history(store, workspace, kNow, {}), 0);
 }
 
+TEST_F(RetentionTest, deletes_context_parts_once_the_jobs_are_gone_that_could_need_them) {
+  Job young{.id = {Uuid::from_halves(6, 6)}, .status = JobStatus::kSuccessful, .live = false};
+  young.created_at = young.updated_at = kNow;
+  young.ended_at = kNow;
+  young.shared_part = digest_of("used");
+  store::Commit c{.workspace = workspace, .token = token, .seq = 2, .now = kNow};
+  c.changes = {Change::put(ContextPart{digest_of("used"), "used", kNow - kPartFresh}),
+               Change::put(ContextPart{digest_of("recent"), "recent", kNow - hours(24 * 92)}),
+               Change::put(ContextPart{digest_of("old"), "old", kNow - hours(24 * 94)}), Change::put(young)};
+  ASSERT_EQ(store.commit(std::span(&c, 1)).front(), store::CommitOutcome::kDurable);
+  ASSERT_GT(*prune_history(store, workspace, kNow, {}), 0);
+  EXPECT_EQ(count(store::table_for<ContextPart>()), 3u) << "jobs first";
+  EXPECT_EQ(*prune_history(store, workspace, kNow, {}), 1);
+  EXPECT_EQ(count(store::table_for<ContextPart>()), 2u);
+  EXPECT_EQ(*prune_history(store, workspace, kNow, {}), 0);
+}
+
+TEST_F(RetentionTest, takes_the_output_of_jobs_along) {
+  const JobId old{Uuid::from_halves(2, 9)}, young{Uuid::from_halves(2, 0)};
+  for (JobId job : {old, young})
+    ASSERT_TRUE(store.append_output(workspace, std::vector<store::OutputChunk>{{job, 0, "printed"}}));
+  ASSERT_TRUE(prune_history(store, workspace, kNow, {}));
+  EXPECT_TRUE(store.read_output(workspace, old, 0, 100)->empty());
+  EXPECT_EQ(store.read_output(workspace, young, 0, 100)->size(), 1u);
+}
+
 TEST_F(RetentionTest, works_in_small_batches) {
   Retention keep;
   keep.rows_per_batch = 2;

@@ -409,8 +409,10 @@ bool WorkspaceLoop::step_set(Tx& tx) {
   Set& s = sets_.front();
   if (!s.work.step(tx)) return false;
   tx.actor = s.request.actor;
-  if (s.work.reply()) remember(tx, s.request, *s.work.reply());
-  hold_reply(s.work.reply(), std::move(s.done), false, true);
+  Reply reply = s.work.reply();
+  if (reply && s.request.render) reply->text = s.request.render(*state_, tx.now, *reply);
+  if (reply) remember(tx, s.request, *reply);
+  hold_reply(std::move(reply), std::move(s.done), false, true);
   sets_.pop_front();
   return true;
 }

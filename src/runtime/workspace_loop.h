@@ -86,6 +86,7 @@ class WorkspaceLoop {
   bool active() const { return phase_ == Phase::kActive; }
   bool idle() const;
   WorkspaceId workspace() const { return workspace_; }
+  int64_t durable_seq() const { return durable_seq_; }  // the number of the last durable commit
   const LoopStats& stats() const { return stats_; }
   // For tests and the outbox, between turns.
   const State* state() const { return state_.get(); }

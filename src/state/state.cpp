@@ -52,8 +52,6 @@ void State::apply(const Change& change) {
 
 // ---- Systems and links -------------------------------------------------------------------------------
 
-void State::put(const Workspace& row) { workspaces[row.id] = row; }
-
 void State::put(const System& row) {
   SystemIx s = systems.find(row.id);
   if (!s) s = systems.add(row.id);
@@ -349,6 +347,13 @@ std::optional<JobId> State::pop_stranded() {
   return id;
 }
 
+std::vector<JobIx> State::adrift_from(const TargetKey& target) const {
+  std::vector<JobIx> out;
+  auto [from, to] = adrift_.equal_range(target);
+  for (auto it = from; it != to; ++it) out.push_back(it->second);
+  return out;
+}
+
 void State::drop_job(JobIx j) {
   JobSlot& slot = jobs[j];
   slot.row.live = false;
@@ -499,7 +504,7 @@ std::optional<OutboxId> State::outbox_of(JobId job) const {
 }
 
 void State::put(const IdempotencyRecord& row) {
-  idempotency[row.key] = {row.body, row.status, row.subject, row.created_at};
+  idempotency[row.key] = {row.body, row.status, row.subject, row.reply, row.created_at};
   timers.add(row.created_at + hours(24), TimerKind::kIdempotencyExpiry, Uuid{row.key.bytes});
 }
 
@@ -566,21 +571,33 @@ std::vector<ResourceIx> State::resources_of(ProviderId provider) const {
   return out;
 }
 
+size_t State::resource_count_of(ProviderId provider) const {
+  auto it = resources_by_provider_.find(provider);
+  return it == resources_by_provider_.end() ? 0 : it->second.cardinality();
+}
+
 VersionIx State::version_tagged(DeploymentIx d, std::string_view tag) const {
   auto it = version_by_tag_.find({d, std::string(tag)});
   return it == version_by_tag_.end() ? VersionIx{} : it->second;
 }
 
-std::optional<Digest> State::cached_shared_part(DeploymentIx d, EnvironmentIx e, VersionIx v,
-                                                AgentIx a) const {
+std::optional<Digest> State::cached_shared_part(DeploymentIx d, EnvironmentIx e, VersionIx v, AgentIx a,
+                                                Time now) const {
   auto it = shared_parts_.find({d, e, v, a});
-  return it == shared_parts_.end() ? std::nullopt : std::optional(it->second);
+  return it == shared_parts_.end() || !it->second.fresh(now) ? std::nullopt
+                                                             : std::optional(it->second.digest);
 }
 
-void State::cache_shared_part(DeploymentIx d, EnvironmentIx e, VersionIx v, AgentIx a, const Digest& digest) {
+std::optional<Digest> State::cached_resource_part(ResourceIx r, Time now) const {
+  const std::optional<StoredPart>& part = resources[r].part;
+  return part && part->fresh(now) ? std::optional(part->digest) : std::nullopt;
+}
+
+void State::cache_shared_part(DeploymentIx d, EnvironmentIx e, VersionIx v, AgentIx a,
+                              const StoredPart& part) {
   constexpr size_t kMaxCached = 100'000;
   if (shared_parts_.size() >= kMaxCached) shared_parts_.clear();
-  shared_parts_[{d, e, v, a}] = digest;
+  shared_parts_[{d, e, v, a}] = part;
 }
 
 }  // namespace ctrlplane

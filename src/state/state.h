@@ -60,10 +60,17 @@ struct VersionSlot {
   bool erased = false;      // no candidate any more; the slot goes with the last reference
 };
 
+// A context part that is known to be stored, while it is fresh.
+struct StoredPart {
+  Digest digest;
+  Time at;  // of the put
+  bool fresh(Time now) const { return now - at < kPartFresh; }
+};
+
 struct ResourceSlot {
   Resource row;
   std::vector<TargetIx> targets;
-  std::optional<Digest> part;  // of its dispatch context, until the row changes
+  std::optional<StoredPart> part;  // of its dispatch context, until the row changes
 };
 
 struct AgentSlot {
@@ -113,6 +120,7 @@ struct IdempotencySlot {
   Digest body;
   int64_t status;
   Uuid subject;
+  std::string reply;
   Time created_at;
 };
 
@@ -137,8 +145,12 @@ class State {
   Slots<AgentSlot, AgentId, AgentIx> agents;
   Slots<JobSlot, JobId, JobIx> jobs;  // live ones
   std::map<ProviderId, Provider> providers;
-  std::map<WorkspaceId, Workspace> workspaces;  // the instance only
-  std::map<OutboxId, OutboxItem> outbox;        // pending and sending
+  std::map<WorkspaceId, Workspace> workspaces;  // these five: the instance only
+  std::map<UserId, User> users;
+  std::map<KeyId, ApiKey> api_keys;
+  std::map<SessionId, Session> sessions;
+  std::map<std::pair<WorkspaceId, UserId>, Member> members;
+  std::map<OutboxId, OutboxItem> outbox;  // pending and sending
   boost::unordered_flat_map<Digest, IdempotencySlot, std::hash<Digest>> idempotency;
   Timers timers;
   LeaseTimers lease_timers;
@@ -150,8 +162,14 @@ class State {
   AgentIx agent_named(std::string_view name) const;
   const Provider* provider_named(std::string_view name) const;
   std::vector<ResourceIx> resources_of(ProviderId provider) const;
+  size_t resource_count_of(ProviderId provider) const;
   VersionIx version_tagged(DeploymentIx d, std::string_view tag) const;
   std::optional<OutboxId> outbox_of(JobId job) const;
+  // Null if there is none. An expired key or session may still be found.
+  const User* user_with_email(std::string_view lower_case) const;
+  const ApiKey* key_with_prefix(std::string_view prefix) const;
+  const Session* session_with_token(std::string_view token_hash) const;
+  const Workspace* workspace_with_slug(std::string_view slug) const;
 
   // ---- Targets -----------------------------------------------------------------------------------
   TargetIx target(const TargetKey& key) const;
@@ -178,6 +196,8 @@ class State {
   // A live job that has lost its target since, or came without one: nobody else will tidy it up.
   std::optional<JobId> pop_stranded();
   bool any_stranded() const { return !stranded_.empty(); }
+  // The live jobs of a target that is gone: one attempt, which counts as a whole should the target return.
+  std::vector<JobIx> adrift_from(const TargetKey& target) const;
 
   void mark_dirty(TargetIx t);
   void mark_all_dirty();
@@ -190,9 +210,12 @@ class State {
   void set_lease(JobIx j, Duration until);
   // After a load every holder gets a fresh lease; otherwise a take-over would fail every running job.
   void renew_all_leases(Duration uptime, Duration lease);
-  std::optional<Digest> cached_shared_part(DeploymentIx d, EnvironmentIx e, VersionIx v, AgentIx a) const;
-  void cache_shared_part(DeploymentIx d, EnvironmentIx e, VersionIx v, AgentIx a, const Digest& digest);
-  void cache_resource_part(ResourceIx r, const Digest& digest) { resources[r].part = digest; }
+  // Not fresh ones: they have to be put again.
+  std::optional<Digest> cached_shared_part(DeploymentIx d, EnvironmentIx e, VersionIx v, AgentIx a,
+                                           Time now) const;
+  std::optional<Digest> cached_resource_part(ResourceIx r, Time now) const;
+  void cache_shared_part(DeploymentIx d, EnvironmentIx e, VersionIx v, AgentIx a, const StoredPart& part);
+  void cache_resource_part(ResourceIx r, const StoredPart& part) { resources[r].part = part; }
 
  private:
   struct Work {
@@ -215,6 +238,10 @@ class State {
   };
 
   void put(const Workspace& row);
+  void put(const User& row);
+  void put(const ApiKey& row);
+  void put(const Session& row);
+  void put(const Member& row);
   void put(const System& row);
   void put(const Environment& row);
   void put(const Deployment& row);
@@ -232,7 +259,11 @@ class State {
   void put(const IdempotencyRecord& row);
   void put(const AuditEntry&) {}  // cold
 
-  void erase(const Workspace& row) { workspaces.erase(row.id); }
+  void erase(const Workspace& row);
+  void erase(const User& row);
+  void erase(const ApiKey& row);
+  void erase(const Session& row);
+  void erase(const Member& row);
   void erase(const System& row);
   void erase(const Environment& row);
   void erase(const Deployment& row);
@@ -295,6 +326,10 @@ class State {
   boost::unordered_flat_map<std::string, DeploymentIx> deployment_by_name_;
   boost::unordered_flat_map<std::string, ResourceIx> resource_by_identifier_;
   boost::unordered_flat_map<std::string, AgentIx> agent_by_name_;
+  std::map<std::string, WorkspaceId, std::less<>> workspace_by_slug_;
+  std::map<std::string, UserId, std::less<>> user_by_email_;
+  std::map<std::string, KeyId, std::less<>> key_by_prefix_;
+  std::map<std::string, SessionId, std::less<>> session_by_token_;
   std::map<std::string, ProviderId, std::less<>> provider_by_name_;
   std::map<ProviderId, Roaring> resources_by_provider_;
   std::map<std::pair<DeploymentIx, std::string>, VersionIx> version_by_tag_;
@@ -307,7 +342,7 @@ class State {
     AgentIx a;
     auto operator<=>(const PartKey&) const = default;
   };
-  std::map<PartKey, Digest> shared_parts_;
+  std::map<PartKey, StoredPart> shared_parts_;
 };
 
 }  // namespace ctrlplane

@@ -51,6 +51,7 @@ class Rows {
  private:
   static std::string key_of(const SystemDeployment& r) { return r.system.str() + r.deployment.str(); }
   static std::string key_of(const SystemEnvironment& r) { return r.system.str() + r.environment.str(); }
+  static std::string key_of(const Member& r) { return r.workspace.str() + r.user.str(); }
   static std::string key_of(const TargetState& r) { return r.key.str(); }
   static std::string key_of(const ContextPart& r) { return Uuid{r.digest.bytes}.str(); }
   static std::string key_of(const IdempotencyRecord& r) { return Uuid{r.key.bytes}.str(); }

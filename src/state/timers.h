@@ -17,13 +17,14 @@ enum class TimerKind : uint8_t {
   kJobTimeout,
   kOutboxAttempt,
   kIdempotencyExpiry,
+  kSessionExpiry,
 };
 
 template <class Instant>
 struct BasicTimer {
   Instant due;
   TimerKind kind;
-  Uuid subject;  // the job, outbox row or key it concerns
+  Uuid subject;  // the job, outbox row, key or session it concerns
 };
 
 template <class Instant>

@@ -24,6 +24,46 @@ void describe(V& v, E& e, const Workspace*) {
   v.col("created_at", e.created_at);
 }
 
+// Accounts are rows of the instance; the workspace a row speaks of is another column.
+template <class V, class E>
+void describe(V& v, E& e, const User*) {
+  v.key("id", e.id);
+  v.col("email", e.email);
+  v.col("name", e.name);
+  v.col("password_hash", e.password_hash);
+  v.col("admin", e.admin);
+  v.col("created_at", e.created_at);
+}
+
+template <class V, class E>
+void describe(V& v, E& e, const ApiKey*) {
+  v.key("id", e.id);
+  v.col("user_id", e.user);
+  v.col("name", e.name);
+  v.col("prefix", e.prefix);
+  v.col("secret_hash", e.secret_hash);
+  v.col("role", e.role);
+  v.col("key_workspace_id", e.workspace);
+  v.col("expires_at", e.expires_at);
+  v.col("created_at", e.created_at);
+}
+
+template <class V, class E>
+void describe(V& v, E& e, const Session*) {
+  v.key("id", e.id);
+  v.col("user_id", e.user);
+  v.col("token_hash", e.token_hash);
+  v.col("created_at", e.created_at);
+  v.col("expires_at", e.expires_at);
+}
+
+template <class V, class E>
+void describe(V& v, E& e, const Member*) {
+  v.key("member_workspace_id", e.workspace);
+  v.key("user_id", e.user);
+  v.col("role", e.role);
+}
+
 template <class V, class E>
 void describe(V& v, E& e, const System*) {
   v.key("id", e.id);
@@ -176,6 +216,7 @@ template <class V, class E>
 void describe(V& v, E& e, const ContextPart*) {
   v.key("digest", e.digest);
   v.col("body", e.body);
+  v.col("stored_at", e.stored_at);
 }
 
 template <class V, class E>

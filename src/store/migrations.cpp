@@ -7,6 +7,7 @@ namespace ctrlplane::store {
 const std::vector<Migration>& migrations() {
   static const std::vector<Migration> all = {
       {1, 1, kSqliteSchema1, kPostgresSchema1},
+      {2, 2, kSqliteSchema2, kPostgresSchema2},
   };
   return all;
 }

@@ -37,6 +37,8 @@ inline constexpr std::string_view kReadSchemaInfo = "SELECT version, min_binary 
 
 extern const std::string_view kSqliteSchema1;    // sqlite/schema_1.cpp
 extern const std::string_view kPostgresSchema1;  // postgres/schema_1.cpp
+extern const std::string_view kSqliteSchema2;
+extern const std::string_view kPostgresSchema2;
 
 const std::vector<Migration>& migrations();
 

@@ -230,6 +230,10 @@ size_t Table::column(std::string_view wanted) const {
 const std::vector<Table>& tables() {
   static const std::vector<Table> all = {
       make_table<Workspace>("workspace"),
+      make_table<User>("user_account"),
+      make_table<ApiKey>("api_key"),
+      make_table<Session>("user_session"),
+      make_table<Member>("workspace_member"),
       make_table<System>("system"),
       make_table<Environment>("environment"),
       make_table<Deployment>("deployment"),

@@ -42,7 +42,9 @@ struct Table {
   std::string_view name;
   std::vector<Column> columns;  // keys first; without workspace_id, which every table has
   HotFilter hot;
-  bool write_once = false;  // content addressed: an upsert of an existing key changes nothing
+  // Content addressed: a put of an existing key changes nothing but stored_at, and that only by more than
+  // kPartFresh.
+  bool write_once = false;
 
   size_t key_count() const;
   // Position of a column; aborts if there is none.

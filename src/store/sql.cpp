@@ -1,5 +1,7 @@
 #include "store/sql.h"
 
+#include <algorithm>
+#include <bit>
 #include <utility>
 
 #include <fmt/core.h>
@@ -66,7 +68,12 @@ std::string upsert_sql(Dialect dialect, const Table& table) {
                                 column_list(table, 0, n), parameter(dialect, 1));
   for (size_t i = 0; i < n; ++i) sql += ", " + parameter(dialect, i + 2);
   sql += fmt::format(") ON CONFLICT (workspace_id, {}) DO ", column_list(table, 0, keys));
-  if (table.write_once || keys == n) return sql + "NOTHING";
+  if (keys == n) return sql + "NOTHING";
+  if (table.write_once)
+    return sql + fmt::format(
+                     "UPDATE SET stored_at = excluded.stored_at WHERE {0}.stored_at IS NULL "
+                     "OR {0}.stored_at < excluded.stored_at - {1}",
+                     quoted(table.name), kPartFresh.us);
   sql += "UPDATE SET ";
   for (size_t i = keys; i < n; ++i) {
     std::string name = quoted(table.columns[i].name);
@@ -94,12 +101,16 @@ std::string hot_sql(Dialect dialect, const Table& table, std::string_view worksp
                      with_parameters(dialect, workspace), filtered ? " AND " + hot_condition(table.hot) : "");
 }
 
-std::string cold_sql(Dialect dialect, const ColdQuery& query) {
+size_t among_slots(const std::vector<CellView>& values) {
+  const auto given = static_cast<size_t>(std::count_if(
+      values.begin(), values.end(), [](const CellView& v) { return !std::holds_alternative<Null>(v); }));
+  return given == 0 ? 0 : std::bit_ceil(given);
+}
+
+// " AND …" for each condition; `next` is the number of the next parameter.
+static std::string cold_conditions(Dialect dialect, const ColdQuery& query, size_t& next) {
   const Table& table = *query.table;
-  std::string sql =
-      fmt::format("SELECT {} FROM {} WHERE workspace_id = {}", column_list(table, 0, table.columns.size()),
-                  quoted(table.name), parameter(dialect, 1));
-  size_t next = 2;
+  std::string sql;
   for (const auto& [name, value] : query.equals) {
     table.column(name);  // aborts on a name that is none: SQLite would read it as a string
     if (std::holds_alternative<Null>(value))
@@ -107,6 +118,55 @@ std::string cold_sql(Dialect dialect, const ColdQuery& query) {
     else
       sql += fmt::format(" AND {} = {}", quoted(name), parameter(dialect, next++));
   }
+  for (const auto& [name, values] : query.among) {
+    table.column(name);
+    const size_t slots = among_slots(values);
+    std::string list;
+    for (size_t i = 0; i < slots; ++i) list += (i ? ", " : "") + parameter(dialect, next++);
+    const bool null = std::find(values.begin(), values.end(), CellView(Null{})) != values.end();
+    std::string one_of = slots ? fmt::format("{} IN ({})", quoted(name), list) : "";
+    if (null) one_of = fmt::format("({}{}{} IS NULL)", one_of, slots ? " OR " : "", quoted(name));
+    sql += " AND " + (one_of.empty() ? std::string("1 = 0") : one_of);
+  }
+  for (std::string_view name : query.present) {
+    table.column(name);
+    sql += fmt::format(" AND {} IS NOT NULL", quoted(name));
+  }
+  return sql;
+}
+
+void each_condition_value(const ColdQuery& query,
+                          const std::function<void(const CellView&, ColumnType)>& add) {
+  const Table& table = *query.table;
+  const auto given = [](const CellView& v) { return !std::holds_alternative<Null>(v); };
+  for (const auto& [name, value] : query.equals)
+    if (given(value)) add(value, table.columns[table.column(name)].type);
+  for (const auto& [name, values] : query.among) {
+    size_t left = among_slots(values);
+    const CellView* last = nullptr;
+    for (const CellView& v : values)
+      if (given(v)) {
+        last = &v;
+        --left;
+        add(v, table.columns[table.column(name)].type);
+      }
+    for (; left > 0; --left) add(*last, table.columns[table.column(name)].type);
+  }
+}
+
+Status check_query(const ColdQuery& query) {
+  for (const auto& [name, values] : query.among)
+    if (values.size() > kMaxAmong)
+      return fail(ErrorCode::kInvalid, fmt::format("more than {} values for {}", kMaxAmong, name));
+  return {};
+}
+
+std::string cold_sql(Dialect dialect, const ColdQuery& query) {
+  const Table& table = *query.table;
+  size_t next = 2;
+  std::string sql =
+      fmt::format("SELECT {} FROM {} WHERE workspace_id = {}{}", column_list(table, 0, table.columns.size()),
+                  quoted(table.name), parameter(dialect, 1), cold_conditions(dialect, query, next));
   sql += " ORDER BY ";
   const char* direction = query.descending ? " DESC" : "";
   if (!query.order_by.empty()) {
@@ -121,15 +181,36 @@ std::string cold_sql(Dialect dialect, const ColdQuery& query) {
   return sql + fmt::format(" LIMIT {} OFFSET {}", parameter(dialect, next), parameter(dialect, next + 1));
 }
 
+std::string count_sql(Dialect dialect, const ColdQuery& query) {
+  size_t next = 2;
+  return fmt::format("SELECT count(*) FROM {} WHERE workspace_id = {}{}", quoted(query.table->name),
+                     parameter(dialect, 1), cold_conditions(dialect, query, next));
+}
+
 std::string prune_sql(Dialect dialect, const Table& table, std::string_view column) {
   CHECK(table.columns[table.column(column)].type == ColumnType::kInt, "rows are pruned by a time");
   const std::string keys = column_list(table, 0, table.key_count());
   std::string cold;
   if (table.hot.kind == HotFilter::Kind::kWhere) cold = " AND " + hot_condition(table.hot, true);
+  const bool jobs = &table == &table_for<Job>();
   return with_parameters(
       dialect, fmt::format("DELETE FROM {0} WHERE workspace_id = $1 AND ({1}) IN (SELECT {1} FROM {0} "
-                           "WHERE workspace_id = $1 AND {2} < $2{3} ORDER BY {2} LIMIT $3)",
-                           quoted(table.name), keys, quoted(column), cold));
+                           "WHERE workspace_id = $1 AND {2} < $2{3} ORDER BY {2} LIMIT $3){4}",
+                           quoted(table.name), keys, quoted(column), cold, jobs ? " RETURNING id" : ""));
+}
+
+std::string prune_parts_sql(Dialect dialect) {
+  const std::string before = "(SELECT last_now - $2 FROM workspace_owner WHERE workspace_id = $1)";
+  const std::string old_jobs =
+      fmt::format("FROM job WHERE workspace_id = $1 AND created_at < {} + {}", before, 2 * kPartFresh.us);
+  // The age stands outside too: PostgreSQL looks at it again if the row has been put meanwhile.
+  return with_parameters(
+      dialect,
+      fmt::format("DELETE FROM context_part WHERE workspace_id = $1 AND stored_at < {0} AND digest IN "
+                  "(SELECT digest FROM context_part WHERE workspace_id = $1 AND stored_at < {0} "
+                  "AND digest NOT IN (SELECT shared_part {1} UNION SELECT resource_part {1}) "
+                  "ORDER BY stored_at LIMIT $3)",
+                  before, old_jobs));
 }
 
 std::vector<bool> nullable_columns(const Table& table) {

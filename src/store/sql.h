@@ -27,13 +27,24 @@ std::string erase_sql(Dialect dialect, const Table& table);
 // compare with: "$1", or a literal where no parameters are possible (COPY).
 std::string hot_sql(Dialect dialect, const Table& table, std::string_view workspace = "$1");
 
-// Parameters: workspace, the `equals` values that are not NULL in their order, limit, offset. NULLs
-// sort as the smallest value and ties go by key in the same direction, in both dialects.
+// Parameters: workspace, the values of each_condition_value, limit, offset. NULLs sort as the smallest
+// value and ties go by key in the same direction, in both dialects.
 std::string cold_sql(Dialect dialect, const ColdQuery& query);
+// Parameters: workspace, the values of each_condition_value.
+std::string count_sql(Dialect dialect, const ColdQuery& query);
+// The values that stand as parameters, in order. A list is filled up to a power of two with its last
+// value, so that lists of all lengths share a few statements.
+void each_condition_value(const ColdQuery& query,
+                          const std::function<void(const CellView&, ColumnType)>& add);
+// kInvalid: more values than a statement takes.
+Status check_query(const ColdQuery& query);
 
 // Parameters: workspace, before, limit. Spares hot rows of tables that have both kinds; a table that is
-// hot as a whole is pruned by the column alone.
+// hot as a whole is pruned by the column alone. For jobs it returns their ids: their output goes too.
 std::string prune_sql(Dialect dialect, const Table& table, std::string_view column);
+
+// Parameters: workspace, age, limit.
+std::string prune_parts_sql(Dialect dialect);
 
 // Columns whose member is an optional; all others are never NULL.
 std::vector<bool> nullable_columns(const Table& table);

@@ -14,10 +14,13 @@ TEST(Sql, upserts_name_their_columns_and_replace_all_but_the_key) {
       "\"created_at\" = excluded.\"created_at\"");
 }
 
-TEST(Sql, rows_that_cannot_change_are_left_alone) {
+TEST(Sql, rows_that_cannot_change_are_left_alone_but_for_their_age) {
   EXPECT_EQ(upsert_sql(Dialect::kSqlite, table_for<ContextPart>()),
-            "INSERT INTO \"context_part\" (workspace_id, \"digest\", \"body\") VALUES (?1, ?2, ?3) "
-            "ON CONFLICT (workspace_id, \"digest\") DO NOTHING");
+            "INSERT INTO \"context_part\" (workspace_id, \"digest\", \"body\", \"stored_at\") VALUES (?1, "
+            "?2, ?3, ?4) "
+            "ON CONFLICT (workspace_id, \"digest\") DO UPDATE SET stored_at = excluded.stored_at "
+            "WHERE \"context_part\".stored_at IS NULL OR \"context_part\".stored_at < excluded.stored_at - "
+            "86400000000");
   EXPECT_TRUE(upsert_sql(Dialect::kSqlite, table_for<SystemDeployment>()).ends_with("DO NOTHING"));
 }
 
@@ -30,10 +33,10 @@ TEST(Sql, hot_filters_stand_in_the_text) {
 }
 
 TEST(Sql, pruning_spares_hot_rows) {
-  EXPECT_EQ(
-      prune_sql(Dialect::kSqlite, table_for<Job>(), "ended_at"),
-      "DELETE FROM \"job\" WHERE workspace_id = ?1 AND (\"id\") IN (SELECT \"id\" FROM \"job\" "
-      "WHERE workspace_id = ?1 AND \"ended_at\" < ?2 AND \"live\" <> 1 ORDER BY \"ended_at\" LIMIT ?3)");
+  EXPECT_EQ(prune_sql(Dialect::kSqlite, table_for<Job>(), "ended_at"),
+            "DELETE FROM \"job\" WHERE workspace_id = ?1 AND (\"id\") IN (SELECT \"id\" FROM \"job\" "
+            "WHERE workspace_id = ?1 AND \"ended_at\" < ?2 AND \"live\" <> 1 ORDER BY \"ended_at\" LIMIT ?3) "
+            "RETURNING id");
 }
 
 TEST(Sql, only_a_column_that_may_be_absent_says_where_its_nulls_go) {

@@ -61,11 +61,28 @@ enum class CommitOutcome : uint8_t {
 struct ColdQuery {
   const Table* table = nullptr;
   std::vector<std::pair<std::string_view, CellView>> equals = {};  // column = value, all of them
-  std::string_view order_by = {};                                  // a column; ties by key
+  // Column is one of these, all of them; an empty list matches nothing. At most kMaxAmong values each.
+  std::vector<std::pair<std::string_view, std::vector<CellView>>> among = {};
+  // Columns that are not NULL. With "ended_at" a read of an agent's jobs by status has an index of its own.
+  std::vector<std::string_view> present = {};
+  std::string_view order_by = {};  // a column; ties by key
   bool descending = false;
   int64_t limit = 50;
   int64_t offset = 0;
 };
+
+inline constexpr size_t kMaxAmong = 4096;
+
+// A piece of what a job has printed; `offset` counts the bytes of the whole output.
+struct OutputChunk {
+  JobId job;
+  int64_t offset = 0;
+  std::string text;
+  bool operator==(const OutputChunk&) const = default;
+};
+
+// Of each job's output the first and the last so many bytes are kept, and whatever chunk they cut.
+inline constexpr int64_t kOutputHalf = 512 * 1024;
 
 using EntitySink = std::function<void(Entity&&)>;
 
@@ -105,10 +122,27 @@ class Store {
   // Rows that are not in memory. They are final or historic, so reading them beside the loop is safe.
   virtual Result<std::vector<Entity>> read(WorkspaceId workspace, const ColdQuery& query) = 0;
 
+  // How many rows match, whatever limit and offset say.
+  virtual Result<int64_t> count(WorkspaceId workspace, const ColdQuery& query) = 0;
+
   // Deletes up to `limit` cold rows of `table` whose `column` is below `before`: jobs that are not
-  // live, audit, delivered outbox rows, idempotency keys. Returns how many went.
+  // live (with their output), audit, delivered outbox rows, idempotency keys. Returns how many went.
   virtual Result<int64_t> prune(WorkspaceId workspace, const Table& table, std::string_view column,
                                 int64_t before, int64_t limit) = 0;
+
+  // Deletes up to `limit` context parts that no job refers to and that were stored longer than `age` ago, in
+  // the workspace's own time (that of its last commit). Safe beside the loop if `age` is above 2 ·
+  // kPartFresh.
+  virtual Result<int64_t> prune_parts(WorkspaceId workspace, Duration age, int64_t limit) = 0;
+
+  // Neither fenced nor numbered: output is a courtesy of whoever runs the job. A chunk of the same offset
+  // replaces the earlier one. kInvalid: an offset below 0 or beyond any output.
+  virtual Status append_output(WorkspaceId workspace, std::span<const OutputChunk> chunks) = 0;
+  // By offset and without overlaps, from the first byte kept at or after `from`: whole chunks as long as
+  // they fit into `max_bytes`, but at least one. Text that was UTF-8 is never cut inside a character. A gap
+  // between two chunks is what was not kept, or has not come yet.
+  virtual Result<std::vector<OutputChunk>> read_output(WorkspaceId workspace, JobId job, int64_t from,
+                                                       int64_t max_bytes) = 0;
 };
 
 }  // namespace ctrlplane::store

@@ -88,6 +88,22 @@ TEST_P(StoreConformance, a_write_once_row_is_never_changed) {
             std::vector<Entity>{ContextPart(d, "body")});
 }
 
+TEST_P(StoreConformance, a_write_once_row_grows_younger_when_it_is_put_much_later) {
+  Held held = acquire_new(store(), random_);
+  const Digest d = digest_of("body");
+  const Time first{1'700'000'000'000'000}, soon = first + kPartFresh, later = soon + microseconds(1);
+  const auto stored_after = [&](std::optional<Time> put) {
+    commit_now(store(), held, {Change::put(ContextPart{d, "body", put})});
+    return std::get<ContextPart>(read_all(store(), held.id, table_for<ContextPart>()).at(0)).stored_at;
+  };
+  EXPECT_EQ(stored_after({}), std::nullopt) << "as the first release left it";
+  EXPECT_EQ(stored_after(first), first);
+  EXPECT_EQ(stored_after(soon), first) << "not worth a write";
+  EXPECT_EQ(stored_after(later), later);
+  EXPECT_EQ(stored_after(first), later);
+  EXPECT_EQ(stored_after({}), later);
+}
+
 TEST_P(StoreConformance, rows_belong_to_their_workspace) {
   Held a = acquire_new(store(), random_), b = acquire_new(store(), random_);
   Resource r = resource(random_, "of a");
@@ -328,6 +344,55 @@ TEST_P(StoreConformance, cold_queries_filter_sort_and_page) {
   EXPECT_TRUE(ids({.table = table, .offset = 40}).empty());
 }
 
+TEST_P(StoreConformance, cold_queries_take_lists_and_are_counted) {
+  Held held = acquire_new(store(), random_), other = acquire_new(store(), random_);
+  const AgentId a = random_.id<AgentId>(), b = random_.id<AgentId>(), c = random_.id<AgentId>();
+  std::vector<Job> jobs;
+  for (int i = 0; i < 60; ++i) {
+    Job job{.id = random_.id<JobId>(), .agent = i % 3 == 0 ? a : i % 3 == 1 ? b : c};
+    job.status = i % 2 ? JobStatus::kFailure : i % 4 ? JobStatus::kQueued : JobStatus::kSuccessful;
+    if (i % 5) job.ended_at = Time{i % 5};
+    jobs.push_back(job);
+  }
+  commit_now(store(), held, puts({jobs.begin(), jobs.end()}));
+  commit_now(store(), other, puts({jobs.begin(), jobs.end()}));
+  const auto check = [&](ColdQuery q, auto keep) {
+    q.table = &table_for<Job>();
+    q.limit = 7;
+    q.offset = 2;
+    const auto expected = std::count_if(jobs.begin(), jobs.end(), keep);
+    EXPECT_EQ(store().count(held.id, q), expected);
+    q.limit = 1000;
+    q.offset = 0;
+    auto rows = store().read(held.id, q);
+    ASSERT_TRUE(rows) << rows.error().message;
+    EXPECT_EQ(std::ssize(*rows), expected);
+    for (const Entity& e : *rows) EXPECT_TRUE(keep(std::get<Job>(e)));
+  };
+  const std::string_view failure = "failure", queued = "queued", nothing = "no such word";
+  check({}, [](const Job&) { return true; });
+  check({.equals = {{"agent_id", a.uuid}}}, [&](const Job& j) { return j.agent == a; });
+  check({.among = {{"status", {failure}}}}, [](const Job& j) { return j.status == JobStatus::kFailure; });
+  check({.among = {{"agent_id", {a.uuid, b.uuid}}, {"status", {failure, queued, nothing}}}},
+        [&](const Job& j) {
+          return j.agent != c && (j.status == JobStatus::kFailure || j.status == JobStatus::kQueued);
+        });
+  check({.equals = {{"agent_id", b.uuid}}, .among = {{"ended_at", {Null{}, int64_t{3}}}}},
+        [&](const Job& j) { return j.agent == b && (!j.ended_at || j.ended_at->us == 3); });
+  check({.among = {{"ended_at", {Null{}}}}}, [](const Job& j) { return !j.ended_at; });
+  check({.among = {{"status", {}}}}, [](const Job&) { return false; });
+  check({.equals = {{"agent_id", a.uuid}}, .present = {"ended_at"}},
+        [&](const Job& j) { return j.agent == a && j.ended_at; });
+  std::vector<CellView> many(kMaxAmong, CellView(nothing));
+  many.back() = queued;
+  check({.among = {{"status", many}}}, [](const Job& j) { return j.status == JobStatus::kQueued; });
+  many.push_back(nothing);
+  const ColdQuery too_many{.table = &table_for<Job>(), .among = {{"status", many}}};
+  EXPECT_EQ(store().read(held.id, too_many).error().code, ErrorCode::kInvalid);
+  EXPECT_EQ(store().count(held.id, too_many).error().code, ErrorCode::kInvalid);
+  EXPECT_EQ(store().count(random_.id<WorkspaceId>(), {.table = &table_for<Job>()}), 0);
+}
+
 TEST_P(StoreConformance, pruning_takes_the_oldest_cold_rows_and_no_other) {
   Held held = acquire_new(store(), random_), other = acquire_new(store(), random_);
   std::vector<Job> jobs;
@@ -353,6 +418,48 @@ TEST_P(StoreConformance, pruning_takes_the_oldest_cold_rows_and_no_other) {
   EXPECT_EQ(store().prune(held.id, table_for<AuditEntry>(), "at", 2, 10), 1);
   EXPECT_EQ(read_all(store(), held.id, table_for<AuditEntry>()), std::vector<Entity>{young});
   EXPECT_EQ(store().prune(held.id, table_for<IdempotencyRecord>(), "created_at", 2, 10), 1);
+}
+
+TEST_P(StoreConformance, context_parts_go_when_they_are_old_and_no_job_refers_to_them) {
+  Held held = acquire_new(store(), random_), other = acquire_new(store(), random_);
+  const Time now{1'700'000'000'000'000};
+  const Duration age = hours(24 * 30);
+  const auto part = [&](const char* name, Duration old) {
+    return ContextPart{digest_of(name), name, now - old};
+  };
+  const auto job = [&](const char* shared, const char* resource, bool live) {
+    Job j{.id = random_.id<JobId>(), .live = live};
+    j.shared_part = digest_of(shared);
+    j.resource_part = digest_of(resource);
+    j.created_at = now - age - hours(1);
+    return j;
+  };
+  const std::vector<Entity> rows = {part("old 1", age + hours(3)),
+                                    part("old 2", age + hours(2)),
+                                    part("old 3", age + hours(1)),
+                                    part("young", age),
+                                    part("shared", age + hours(9)),
+                                    part("resource", age + hours(9)),
+                                    ContextPart{digest_of("ageless"), "ageless"},
+                                    job("shared", "none", true),
+                                    job("none", "resource", false)};
+  for (Held* h : {&held, &other}) {
+    ASSERT_EQ(commit_one(store(), h->next(puts(rows), now)), CommitOutcome::kDurable);
+    ++h->seq;
+  }
+  const auto left = [&](const Held& h) {
+    std::set<std::string> names;
+    for (const Entity& e : read_all(store(), h.id, table_for<ContextPart>()))
+      names.insert(std::get<ContextPart>(e).body);
+    return names;
+  };
+  EXPECT_EQ(store().prune_parts(held.id, age, 2), 2) << "the oldest first";
+  EXPECT_TRUE(left(held).contains("old 3"));
+  EXPECT_EQ(store().prune_parts(held.id, age, 100), 1);
+  EXPECT_EQ(store().prune_parts(held.id, age, 100), 0);
+  EXPECT_EQ(left(held), (std::set<std::string>{"young", "shared", "resource", "ageless"}));
+  EXPECT_EQ(left(other).size(), 7u);
+  EXPECT_EQ(store().prune_parts(random_.id<WorkspaceId>(), age, 100), 0);
 }
 
 // ---- Replicas --------------------------------------------------------------------------------------

@@ -22,6 +22,8 @@ template <>
 constexpr size_t kWords<OutboxKind> = 3;
 template <>
 constexpr size_t kWords<OutboxStatus> = 4;
+template <>
+constexpr size_t kWords<Role> = 5;
 
 struct Filler {
   Random& random;

@@ -160,6 +160,29 @@ TEST_F(PostgresStoreTest, a_beat_does_not_wait_behind_a_commit) {
   EXPECT_EQ(outcome, CommitOutcome::kDurable);
 }
 
+// A commit puts a part again while it is being pruned. Jobs of that commit refer to it.
+TEST_F(PostgresStoreTest, a_part_that_is_put_meanwhile_is_not_pruned) {
+  auto store = open();
+  Held held = acquire_new(*store, random_);
+  const ContextPart part{digest_of("x"), "x", Time{1}};
+  ASSERT_EQ(commit_one(*store, held.next({Change::put(part)}, Time{} + kPartFresh * 100)),
+            CommitOutcome::kDurable);
+  Session blocker(conninfo_), watcher(conninfo_);
+  blocker.run("BEGIN");
+  blocker.run("UPDATE context_part SET stored_at = " + std::to_string((kPartFresh * 100).us));
+  Result<int64_t> gone;
+  std::atomic<bool> answered = false;
+  std::thread pruner([&] {
+    gone = store->prune_parts(held.id, kPartFresh * 3, 100);
+    answered = true;
+  });
+  until_waiting(watcher, 1, answered);
+  blocker.run("COMMIT");
+  pruner.join();
+  EXPECT_EQ(gone, 0);
+  EXPECT_EQ(read_all(*store, held.id, table_for<ContextPart>()).size(), 1u);
+}
+
 // Far more than the socket buffers of either side hold.
 TEST_F(PostgresStoreTest, a_big_batch_does_not_jam_the_pipeline) {
   auto store = open();

@@ -1,11 +1,9 @@
 // The migrated schema against the table descriptions, and databases of other ages.
-#include <libpq-fe.h>
-#include <sqlite3.h>
-
 #include <map>
 
 #include "base/check.h"
 #include "base/log.h"
+#include "sql_rows.h"
 #include "store/migrations.h"
 #include "store/postgres/postgres_store.h"
 #include "store/sqlite/sqlite_store.h"
@@ -17,35 +15,6 @@ namespace ctrlplane::store::test {
 namespace {
 
 using ctrlplane::test::TempPostgres;
-using TextRows = std::vector<std::vector<std::string>>;
-
-TextRows sqlite_rows(const std::string& path, const std::string& sql) {
-  sqlite3* db = nullptr;
-  TextRows out;
-  CHECK(sqlite3_open(path.c_str(), &db) == SQLITE_OK, "open");
-  auto collect = [](void* to, int n, char** values, char**) {
-    auto& row = static_cast<TextRows*>(to)->emplace_back();
-    for (int i = 0; i < n; ++i) row.push_back(values[i] ? values[i] : "");
-    return 0;
-  };
-  CHECK(sqlite3_exec(db, sql.c_str(), collect, &out, nullptr) == SQLITE_OK, sqlite3_errmsg(db));
-  sqlite3_close(db);
-  return out;
-}
-
-TextRows postgres_rows(const std::string& conninfo, const std::string& sql) {
-  PGconn* c = PQconnectdb(conninfo.c_str());
-  PGresult* r = PQexec(c, sql.c_str());
-  CHECK(PQresultStatus(r) == PGRES_TUPLES_OK || PQresultStatus(r) == PGRES_COMMAND_OK, PQerrorMessage(c));
-  TextRows out;
-  for (int i = 0; i < PQntuples(r); ++i) {
-    auto& row = out.emplace_back();
-    for (int j = 0; j < PQnfields(r); ++j) row.push_back(PQgetvalue(r, i, j));
-  }
-  PQclear(r);
-  PQfinish(c);
-  return out;
-}
 
 // name, type, "not null" or "null" of each column, in order; the key's names after them.
 TextRows described(const Table& table, const std::map<ColumnType, std::string>& types) {
@@ -87,7 +56,8 @@ TEST_F(SchemaTest, sqlite_has_exactly_the_columns_described) {
   }
   const auto count = sqlite_rows(
       path, "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'");
-  EXPECT_EQ(count[0][0], std::to_string(tables().size() + 2)) << "and the two of the store itself";
+  EXPECT_EQ(count[0][0], std::to_string(tables().size() + 3))
+      << "and those of the store itself: schema_info, workspace_owner, job_output";
 }
 
 TEST_F(SchemaTest, postgres_has_exactly_the_columns_described) {
@@ -109,34 +79,6 @@ TEST_F(SchemaTest, postgres_has_exactly_the_columns_described) {
                                        {ColumnType::kBytes, "bytea"}}))
         << table.name;
   }
-}
-
-// Each hot filter has its partial index, and the planner takes it: the texts must match.
-TEST_F(SchemaTest, hot_loads_and_pruning_use_their_indexes) {
-  ctrlplane::test::TempDir dir;
-  const std::string path = dir.file("test.db");
-  ASSERT_TRUE((*SqliteStore::open(path))->migrate());
-  const auto plan = [&](const std::string& sql) {
-    std::string out;
-    for (auto& r : sqlite_rows(path, "EXPLAIN QUERY PLAN " + sql)) out += r[3] + "\n";
-    return out;
-  };
-  const auto uses = [&](const std::string& sql, const std::string& index) {
-    EXPECT_NE(plan(sql).find(index), std::string::npos) << sql << "\n" << plan(sql);
-  };
-  uses(hot_sql(Dialect::kSqlite, table_for<Job>()), "job_hot");
-  uses(hot_sql(Dialect::kSqlite, table_for<Version>()), "deployment_version_hot");
-  uses(hot_sql(Dialect::kSqlite, table_for<OutboxItem>()), "outbox_hot");
-  uses(prune_sql(Dialect::kSqlite, table_for<Job>(), "ended_at"), "job_ended");
-  uses(prune_sql(Dialect::kSqlite, table_for<OutboxItem>(), "ended_at"), "outbox_ended");
-  uses(prune_sql(Dialect::kSqlite, table_for<AuditEntry>(), "at"), "audit_entry_age");
-  uses(prune_sql(Dialect::kSqlite, table_for<IdempotencyRecord>(), "created_at"), "idempotency_age");
-  ColdQuery history{.table = &table_for<Job>(), .order_by = "created_at", .descending = true};
-  for (const char* c : {"deployment_id", "resource_id", "environment_id"})
-    history.equals.emplace_back(c, Uuid{});
-  uses(cold_sql(Dialect::kSqlite, history), "job_history");
-  EXPECT_EQ(plan(cold_sql(Dialect::kSqlite, history)).find("TEMP B-TREE"), std::string::npos)
-      << "sorted by the index";
 }
 
 // ---- Databases of other ages -----------------------------------------------------------------------
@@ -186,6 +128,80 @@ TEST_F(SchemaTest, postgres_works_with_a_newer_schema_down_to_its_min_binary) {
   check_newer_schema(
       **store, [&](const std::string& sql) { postgres_rows(conninfo, sql); },
       [&] { return postgres_rows(conninfo, "SELECT future FROM resource")[0][0]; });
+}
+
+// ---- A database made by the first release -----------------------------------------------------------
+
+// What a binary that knows schema 1 leaves behind: an owner and a few rows. The texts fit both dialects;
+// `id` spells an id in one of them.
+std::vector<std::string> rows_of_schema_1(const std::function<std::string(const Uuid&)>& id, const Held& held,
+                                          const Resource& r, const Job& job) {
+  const std::string w = id(held.id.uuid), nil = id(Uuid{});
+  return {
+      fmt::format("INSERT INTO workspace_owner VALUES ({}, {}, {}, 1, 7, 1000, NULL)", w, nil,
+                  id(held.token.uuid)),
+      fmt::format(
+          "INSERT INTO resource VALUES ({}, {}, 'r', 'r', 'Host', 'v1', '{{}}', '{{}}', NULL, 5, NULL)", w,
+          id(r.id.uuid)),
+      fmt::format(
+          "INSERT INTO job VALUES ({0}, {1}, {2}, {2}, {2}, {2}, {2}, {2}, 'policy', 'successful', '', '', "
+          "0, 0, 0, '', {2}, {2}, 5, NULL, NULL, NULL, NULL, 6, 6)",
+          w, id(job.id.uuid), nil),
+      fmt::format("INSERT INTO context_part VALUES ({}, {}, 'body')", w, nil),
+      "INSERT INTO schema_info VALUES (1, 1)",
+  };
+}
+
+void check_upgrade(Store& store, const std::function<void(const std::string&)>& run,
+                   const std::function<std::string(const Uuid&)>& id) {
+  Random random(3);
+  Held held{.id = random.id<WorkspaceId>(), .token = random.id<Token>(), .seq = 7};
+  Resource r{.id = random.id<ResourceId>(), .identifier = "r", .name = "r", .kind = "Host", .version = "v1"};
+  r.created_at = Time{5};
+  Job job{.id = random.id<JobId>(), .status = JobStatus::kSuccessful, .live = false};
+  job.created_at = Time{5};
+  job.ended_at = job.updated_at = Time{6};
+  for (const std::string& sql : rows_of_schema_1(id, held, r, job)) run(sql);
+
+  for (int i = 0; i < 2; ++i) {  // the second changes nothing
+    const Status done = store.migrate();
+    ASSERT_TRUE(done) << done.error().message;
+    EXPECT_EQ(load_rows(store, held), std::vector<Entity>{r});
+    EXPECT_EQ(read_all(store, held.id, table_for<Job>()), std::vector<Entity>{job});
+    EXPECT_EQ(read_all(store, held.id, table_for<ContextPart>()).size(), 1u);
+  }
+  User user{.id = random.id<UserId>(), .email = "a@b"};
+  commit_now(store, held, {Change::put(user)});
+  EXPECT_EQ(load_rows(store, held), (std::vector<Entity>{user, r}));
+  ASSERT_TRUE(store.append_output(held.id, std::vector<OutputChunk>{{job.id, 0, "printed"}}));
+  EXPECT_EQ(store.read_output(held.id, job.id, 0, 100)->size(), 1u);
+}
+
+TEST_F(SchemaTest, sqlite_is_brought_from_the_first_schema_to_the_last) {
+  ctrlplane::test::TempDir dir;
+  const std::string path = dir.file("test.db");
+  sqlite_rows(path, std::string(kCreateSchemaInfo) + ";" + std::string(kSqliteSchema1));
+  auto store = SqliteStore::open(path);
+  ASSERT_TRUE(store);
+  check_upgrade(
+      **store, [&](const std::string& sql) { sqlite_rows(path, sql); },
+      [](const Uuid& u) {
+        std::string hex;
+        for (uint8_t byte : u.bytes) hex += fmt::format("{:02x}", byte);
+        return "x'" + hex + "'";
+      });
+  EXPECT_EQ(sqlite_rows(path, "SELECT version, min_binary FROM schema_info"), (TextRows{{"2", "2"}}));
+}
+
+TEST_F(SchemaTest, postgres_is_brought_from_the_first_schema_to_the_last) {
+  const std::string conninfo = TempPostgres::shared().empty_database();
+  postgres_rows(conninfo, std::string(kCreateSchemaInfo) + ";" + std::string(kPostgresSchema1));
+  auto store = PostgresStore::open(conninfo);
+  ASSERT_TRUE(store);
+  check_upgrade(
+      **store, [&](const std::string& sql) { postgres_rows(conninfo, sql); },
+      [](const Uuid& u) { return fmt::format("'{}'::uuid", u.str()); });
+  EXPECT_EQ(postgres_rows(conninfo, "SELECT version, min_binary FROM schema_info"), (TextRows{{"2", "2"}}));
 }
 
 TEST_F(SchemaTest, steps_run_in_order_from_where_the_database_is) {

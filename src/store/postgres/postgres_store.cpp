@@ -39,6 +39,12 @@ PgParams workspace_params(const WorkspaceId& workspace) {
   return p;
 }
 
+PgParams condition_params(const WorkspaceId& workspace, const ColdQuery& query) {
+  PgParams p = workspace_params(workspace);
+  each_condition_value(query, [&](const CellView& value, ColumnType type) { p.add(value, type); });
+  return p;
+}
+
 // Everything reported durable rests on these.
 Status check_settings(PgConnection& c) {
   PgResult r =
@@ -208,11 +214,10 @@ Result<std::vector<Owner>> PostgresStore::owners() {
 }
 
 Result<std::vector<Entity>> PostgresStore::read(WorkspaceId workspace, const ColdQuery& query) {
+  TRY(check_query(query));
   auto c = TRY(pool_.lease());
   const Table& table = *query.table;
-  PgParams params = workspace_params(workspace);
-  for (const auto& [name, value] : query.equals)
-    if (!std::holds_alternative<Null>(value)) params.add(value, table.columns[table.column(name)].type);
+  PgParams params = condition_params(workspace, query);
   params.add(query.limit);
   params.add(query.offset);
   PgResult r = TRY(c->exec(cold_sql(kDialect, query), params));
@@ -226,13 +231,33 @@ Result<std::vector<Entity>> PostgresStore::read(WorkspaceId workspace, const Col
   return out;
 }
 
+Result<int64_t> PostgresStore::count(WorkspaceId workspace, const ColdQuery& query) {
+  TRY(check_query(query));
+  auto c = TRY(pool_.lease());
+  return TRY(c->exec(count_sql(kDialect, query), condition_params(workspace, query))).integer(0, 0);
+}
+
 Result<int64_t> PostgresStore::prune(WorkspaceId workspace, const Table& table, std::string_view column,
                                      int64_t before, int64_t limit) {
   auto c = TRY(pool_.lease());
   PgParams params = workspace_params(workspace);
   params.add(before);
   params.add(limit);
-  return TRY(c->exec(prune_sql(kDialect, table, column), params)).affected();
+  std::string sql = prune_sql(kDialect, table, column);
+  if (&table != &table_for<Job>()) return TRY(c->exec(sql, params)).affected();
+  sql = fmt::format(
+      "WITH gone AS ({}), output AS (DELETE FROM job_output WHERE workspace_id = $1 "
+      "AND job_id IN (SELECT id FROM gone)) SELECT count(*) FROM gone",
+      sql);
+  return TRY(c->exec(sql, params)).integer(0, 0);
+}
+
+Result<int64_t> PostgresStore::prune_parts(WorkspaceId workspace, Duration age, int64_t limit) {
+  auto c = TRY(pool_.lease());
+  PgParams params = workspace_params(workspace);
+  params.add(age.us);
+  params.add(limit);
+  return TRY(c->exec(prune_parts_sql(kDialect), params)).affected();
 }
 
 }  // namespace ctrlplane::store

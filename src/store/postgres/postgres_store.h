@@ -1,6 +1,6 @@
 // A store in PostgreSQL 15 or later, shared by any number of processes. Connections: one for commits,
-// one for beats (so that a beat never waits behind a commit), a small pool for the rest. A broken one
-// is replaced at the next call. Needs direct connections or a pooler in session mode.
+// one for beats (so that a beat never waits behind a commit), one for output, a small pool for the rest. A
+// broken one is replaced at the next call. Needs direct connections or a pooler in session mode.
 #pragma once
 
 #include <memory>
@@ -31,12 +31,24 @@ class PostgresStore final : public Store {
   Result<std::vector<Replica>> replicas() override;
   Result<std::vector<Owner>> owners() override;
   Result<std::vector<Entity>> read(WorkspaceId workspace, const ColdQuery& query) override;
+  Result<int64_t> count(WorkspaceId workspace, const ColdQuery& query) override;
   Result<int64_t> prune(WorkspaceId workspace, const Table& table, std::string_view column, int64_t before,
                         int64_t limit) override;
+  Result<int64_t> prune_parts(WorkspaceId workspace, Duration age, int64_t limit) override;
+  Status append_output(WorkspaceId workspace, std::span<const OutputChunk> chunks) override;
+  Result<std::vector<OutputChunk>> read_output(WorkspaceId workspace, JobId job, int64_t from,
+                                               int64_t max_bytes) override;
 
  private:
   PostgresStore(const std::string& conninfo, const PostgresOptions& options)
-      : conninfo_(conninfo), options_(options), pool_(conninfo, options) {}
+      : conninfo_(conninfo),
+        options_(options),
+        pool_(conninfo, options),
+        output_(conninfo, one_of(options)) {}
+  static PostgresOptions one_of(PostgresOptions options) {
+    options.pool = 1;
+    return options;
+  }
 
   // A live connection in the slot, made if need be. Under the slot's mutex.
   Status ensure_pipeline();
@@ -46,6 +58,7 @@ class PostgresStore final : public Store {
   const std::string conninfo_;
   const PostgresOptions options_;
   PgPool pool_;
+  PgPool output_;  // one connection: jobs that print much must not keep anybody from the others
 
   std::mutex committing_;
   std::unique_ptr<CommitPipeline> pipeline_;

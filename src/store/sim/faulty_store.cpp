@@ -90,6 +90,27 @@ Result<std::vector<Entity>> FaultyStore::read(WorkspaceId workspace, const ColdQ
   return inner_.read(workspace, query);
 }
 
+Result<int64_t> FaultyStore::count(WorkspaceId workspace, const ColdQuery& query) {
+  TRY(reach());
+  return inner_.count(workspace, query);
+}
+
+Result<int64_t> FaultyStore::prune_parts(WorkspaceId workspace, Duration age, int64_t limit) {
+  TRY(reach());
+  return inner_.prune_parts(workspace, age, limit);
+}
+
+Status FaultyStore::append_output(WorkspaceId workspace, std::span<const OutputChunk> chunks) {
+  TRY(reach());
+  return inner_.append_output(workspace, chunks);
+}
+
+Result<std::vector<OutputChunk>> FaultyStore::read_output(WorkspaceId workspace, JobId job, int64_t from,
+                                                          int64_t max_bytes) {
+  TRY(reach());
+  return inner_.read_output(workspace, job, from, max_bytes);
+}
+
 Result<int64_t> FaultyStore::prune(WorkspaceId workspace, const Table& table, std::string_view column,
                                    int64_t before, int64_t limit) {
   TRY(reach());

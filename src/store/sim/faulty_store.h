@@ -42,8 +42,13 @@ class FaultyStore final : public Store {
   Result<std::vector<Replica>> replicas() override;
   Result<std::vector<Owner>> owners() override;
   Result<std::vector<Entity>> read(WorkspaceId workspace, const ColdQuery& query) override;
+  Result<int64_t> count(WorkspaceId workspace, const ColdQuery& query) override;
   Result<int64_t> prune(WorkspaceId workspace, const Table& table, std::string_view column, int64_t before,
                         int64_t limit) override;
+  Result<int64_t> prune_parts(WorkspaceId workspace, Duration age, int64_t limit) override;
+  Status append_output(WorkspaceId workspace, std::span<const OutputChunk> chunks) override;
+  Result<std::vector<OutputChunk>> read_output(WorkspaceId workspace, JobId job, int64_t from,
+                                               int64_t max_bytes) override;
 
  private:
   Status reach() const;  // kUnavailable while down

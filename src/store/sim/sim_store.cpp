@@ -1,6 +1,10 @@
 #include "store/sim/sim_store.h"
 
 #include <algorithm>
+#include <set>
+
+#include "store/output.h"
+#include "store/sql.h"
 
 namespace ctrlplane::store {
 namespace {
@@ -15,6 +19,12 @@ Result<Entity> entity_of(size_t table, const SimStore::Row& row) {
   std::vector<CellView> cells;
   for (const Cell& c : row) cells.push_back(view(c));
   return read_row(table, cells);
+}
+
+// The age of a row that is written once.
+void refresh(Cell& stored, const Cell& put) {
+  const auto *before = std::get_if<int64_t>(&stored), *now = std::get_if<int64_t>(&put);
+  if (!before || (now && *before < *now - kPartFresh.us)) stored = put;
 }
 
 const Error kAcquiredByAnother{ErrorCode::kConflict, "the workspace has been acquired by another owner"};
@@ -65,8 +75,8 @@ void SimStore::apply_row(std::vector<Rows>& of, const Change& change) {
   Row key(row.begin(), row.begin() + static_cast<std::ptrdiff_t>(table.key_count()));
   if (change.op == Change::Op::kErase)
     of[index].erase(key);
-  else if (table.write_once)
-    of[index].try_emplace(std::move(key), std::move(row));
+  else if (auto it = of[index].find(key); table.write_once && it != of[index].end())
+    refresh(it->second[table.column("stored_at")], row[table.column("stored_at")]);
   else
     of[index].insert_or_assign(std::move(key), std::move(row));
 }
@@ -115,14 +125,36 @@ Result<std::vector<Owner>> SimStore::owners() {
   return out;
 }
 
+Result<std::vector<const SimStore::Row*>> SimStore::matching(WorkspaceId workspace,
+                                                             const ColdQuery& query) const {
+  TRY(check_query(query));
+  const Table& table = *query.table;
+  auto fits = [&](const Row& row) {
+    auto cell = [&](std::string_view column) { return view(row[table.column(column)]); };
+    return std::all_of(query.equals.begin(), query.equals.end(),
+                       [&](const auto& e) { return cell(e.first) == e.second; }) &&
+           std::all_of(query.among.begin(), query.among.end(),
+                       [&](const auto& a) {
+                         return std::find(a.second.begin(), a.second.end(), cell(a.first)) != a.second.end();
+                       }) &&
+           std::none_of(query.present.begin(), query.present.end(),
+                        [&](std::string_view column) { return std::holds_alternative<Null>(cell(column)); });
+  };
+  std::vector<const Row*> found;
+  for (const auto& [key, row] : rows(workspace, table))
+    if (fits(row)) found.push_back(&row);
+  return found;
+}
+
+Result<int64_t> SimStore::count(WorkspaceId workspace, const ColdQuery& query) {
+  std::lock_guard hold(mutex_);
+  return std::ssize(TRY(matching(workspace, query)));
+}
+
 Result<std::vector<Entity>> SimStore::read(WorkspaceId workspace, const ColdQuery& query) {
   std::lock_guard hold(mutex_);
   const Table& table = *query.table;
-  std::vector<const Row*> found;
-  for (const auto& [key, row] : rows(workspace, table))
-    if (std::all_of(query.equals.begin(), query.equals.end(),
-                    [&](const auto& e) { return view(row[table.column(e.first)]) == e.second; }))
-      found.push_back(&row);
+  std::vector<const Row*> found = TRY(matching(workspace, query));
   // They are in key order already; Cell's order has NULL first.
   if (!query.order_by.empty()) {
     const size_t by = table.column(query.order_by);
@@ -153,8 +185,59 @@ Result<int64_t> SimStore::prune(WorkspaceId workspace, const Table& table, std::
   }
   std::sort(old.begin(), old.end());
   if (static_cast<int64_t>(old.size()) > limit) old.resize(static_cast<size_t>(limit));
-  for (const auto& [at, key] : old) rows.erase(key);
+  for (const auto& [at, key] : old) {
+    rows.erase(key);
+    if (&table == &table_for<Job>()) output_[workspace].erase(JobId{std::get<Uuid>(key[0])});
+  }
   return static_cast<int64_t>(old.size());
+}
+
+Result<int64_t> SimStore::prune_parts(WorkspaceId workspace, Duration age, int64_t limit) {
+  std::lock_guard hold(mutex_);
+  auto of = rows_.find(workspace);
+  if (of == rows_.end()) return 0;
+  std::set<Cell> used;
+  const Table& jobs = table_for<Job>();
+  for (const auto& [key, row] : rows(workspace, jobs))
+    for (const char* part : {"shared_part", "resource_part"}) used.insert(row[jobs.column(part)]);
+  const int64_t before = owners_.at(workspace).last_now.us - age.us;
+  const size_t by = table_for<ContextPart>().column("stored_at");
+  Rows& parts = of->second[table_index(table_for<ContextPart>())];
+  std::vector<std::pair<int64_t, Row>> old;
+  for (const auto& [key, row] : parts) {
+    const auto* at = std::get_if<int64_t>(&row[by]);
+    if (at && *at < before && !used.contains(key[0])) old.emplace_back(*at, key);
+  }
+  std::sort(old.begin(), old.end());
+  if (std::ssize(old) > limit) old.resize(static_cast<size_t>(limit));
+  for (const auto& [at, key] : old) parts.erase(key);
+  return std::ssize(old);
+}
+
+Status SimStore::append_output(WorkspaceId workspace, std::span<const OutputChunk> chunks) {
+  std::lock_guard hold(mutex_);
+  for (OutputChunk& piece : TRY(output_pieces(chunks))) {
+    auto& of_job = output_[workspace][piece.job];
+    of_job[piece.offset] = std::move(piece.text);
+    const auto& [last, text] = *of_job.rbegin();
+    const int64_t tail = last + std::ssize(text) - kOutputHalf;
+    std::erase_if(of_job, [&](const auto& chunk) {
+      return chunk.first >= kOutputHalf && chunk.first + std::ssize(chunk.second) <= tail;
+    });
+  }
+  return {};
+}
+
+Result<std::vector<OutputChunk>> SimStore::read_output(WorkspaceId workspace, JobId job, int64_t from,
+                                                       int64_t max_bytes) {
+  std::lock_guard hold(mutex_);
+  return collect_output(from, max_bytes, [&](int64_t after, int64_t rows) {
+    std::vector<OutputChunk> page;
+    const auto& of_job = output_[workspace][job];
+    for (auto it = of_job.upper_bound(after); it != of_job.end() && std::ssize(page) < rows; ++it)
+      page.push_back({job, it->first, it->second});
+    return Result<std::vector<OutputChunk>>(std::move(page));
+  });
 }
 
 const SimStore::Rows& SimStore::rows(WorkspaceId workspace, const Table& table) const {

@@ -30,8 +30,13 @@ class SimStore final : public Store {
   Result<std::vector<Replica>> replicas() override;
   Result<std::vector<Owner>> owners() override;
   Result<std::vector<Entity>> read(WorkspaceId workspace, const ColdQuery& query) override;
+  Result<int64_t> count(WorkspaceId workspace, const ColdQuery& query) override;
   Result<int64_t> prune(WorkspaceId workspace, const Table& table, std::string_view column, int64_t before,
                         int64_t limit) override;
+  Result<int64_t> prune_parts(WorkspaceId workspace, Duration age, int64_t limit) override;
+  Status append_output(WorkspaceId workspace, std::span<const OutputChunk> chunks) override;
+  Result<std::vector<OutputChunk>> read_output(WorkspaceId workspace, JobId job, int64_t from,
+                                               int64_t max_bytes) override;
 
   // What is committed, hot and cold.
   const Rows& rows(WorkspaceId workspace, const Table& table) const;
@@ -40,6 +45,7 @@ class SimStore final : public Store {
 
  private:
   CommitOutcome apply(const Commit& commit);
+  Result<std::vector<const Row*>> matching(WorkspaceId workspace, const ColdQuery& query) const;
   void apply_row(std::vector<Rows>& of, const Change& change);
   Result<Owner> load_rows(WorkspaceId workspace, const Token* token, const EntitySink& sink) const;
 
@@ -47,6 +53,7 @@ class SimStore final : public Store {
   std::map<WorkspaceId, Owner> owners_;
   std::map<WorkspaceId, std::vector<Rows>> rows_;  // by table index
   std::map<ReplicaId, Replica> replicas_;
+  std::map<WorkspaceId, std::map<JobId, std::map<int64_t, std::string>>> output_;  // by offset
   Observer observer_;
   RowWriter writer_;
 };

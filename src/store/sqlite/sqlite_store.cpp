@@ -39,6 +39,14 @@ Status each_row(Statement& s, const Table& table, const EntitySink& sink) {
   return {};
 }
 
+// Returns the number of the next parameter.
+int bind_conditions(Statement& s, const WorkspaceId& workspace, const ColdQuery& query) {
+  int at = 1;
+  s.bind(at++, workspace.uuid);
+  each_condition_value(query, [&](const CellView& value, ColumnType type) { s.bind(at++, value, type); });
+  return at;
+}
+
 // Ends the read transaction, and with it the snapshot, on every path.
 struct ReadTransaction {
   Db& db;
@@ -189,9 +197,37 @@ Result<int64_t> SqliteStore::prune(WorkspaceId workspace, const Table& table, st
   std::lock_guard hold(writing_);
   int64_t gone = 0;
   TRY(write([&]() -> Status {
-    Statement& s = *TRY(writer_->prepare(prune_sql(kDialect, table, column)));
+    StatementUse s(*TRY(writer_->prepare(prune_sql(kDialect, table, column))));
+    s->bind(1, workspace.uuid);
+    s->bind(2, before);
+    s->bind(3, limit);
+    if (&table != &table_for<Job>()) {
+      TRY(s->step());
+      gone = writer_->changes();
+      return {};
+    }
+    std::vector<Uuid> jobs;
+    while (TRY(s->step())) jobs.push_back(uuid_at(*s.operator->(), 0));
+    Statement& output =
+        *TRY(writer_->prepare("DELETE FROM job_output WHERE workspace_id = ?1 AND job_id = ?2"));
+    for (const Uuid& job : jobs) {
+      output.bind(1, workspace.uuid);
+      output.bind(2, job);
+      TRY(output.run());
+    }
+    gone = std::ssize(jobs);
+    return {};
+  }));
+  return gone;
+}
+
+Result<int64_t> SqliteStore::prune_parts(WorkspaceId workspace, Duration age, int64_t limit) {
+  std::lock_guard hold(writing_);
+  int64_t gone = 0;
+  TRY(write([&]() -> Status {
+    Statement& s = *TRY(writer_->prepare(prune_parts_sql(kDialect)));
     s.bind(1, workspace.uuid);
-    s.bind(2, before);
+    s.bind(2, age.us);
     s.bind(3, limit);
     TRY(s.run());
     gone = writer_->changes();
@@ -256,19 +292,27 @@ Result<Owner> SqliteStore::snapshot(WorkspaceId workspace, const EntitySink& sin
 }
 
 Result<std::vector<Entity>> SqliteStore::read(WorkspaceId workspace, const ColdQuery& query) {
+  TRY(check_query(query));
   Reader db = TRY(reader());
   const Table& table = *query.table;
   Statement& s = *TRY(db->prepare(cold_sql(kDialect, query)));
   StatementUse use(s);
-  int at = 1;
-  s.bind(at++, workspace.uuid);
-  for (const auto& [name, value] : query.equals)
-    if (!std::holds_alternative<Null>(value)) s.bind(at++, value, table.columns[table.column(name)].type);
+  int at = bind_conditions(s, workspace, query);
   s.bind(at++, query.limit);
   s.bind(at++, query.offset);
   std::vector<Entity> out;
   TRY(each_row(s, table, [&](Entity&& e) { out.push_back(std::move(e)); }));
   return out;
+}
+
+Result<int64_t> SqliteStore::count(WorkspaceId workspace, const ColdQuery& query) {
+  TRY(check_query(query));
+  Reader db = TRY(reader());
+  Statement& s = *TRY(db->prepare(count_sql(kDialect, query)));
+  StatementUse use(s);
+  bind_conditions(s, workspace, query);
+  TRY(s.step());
+  return s.integer(0);
 }
 
 Result<std::vector<Owner>> SqliteStore::owners() {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -14,6 +15,7 @@
 
 #include "store/sqlite/checkpointer.h"
 #include "store/sqlite/db.h"
+#include "store/sqlite/fair_mutex.h"
 #include "store/sqlite/file_lock.h"
 #include "store/store.h"
 
@@ -44,8 +46,15 @@ class SqliteStore final : public Store {
   Result<std::vector<Replica>> replicas() override;
   Result<std::vector<Owner>> owners() override;
   Result<std::vector<Entity>> read(WorkspaceId workspace, const ColdQuery& query) override;
+  Result<int64_t> count(WorkspaceId workspace, const ColdQuery& query) override;
   Result<int64_t> prune(WorkspaceId workspace, const Table& table, std::string_view column, int64_t before,
                         int64_t limit) override;
+  Result<int64_t> prune_parts(WorkspaceId workspace, Duration age, int64_t limit) override;
+  // Takes its turn between commits. Calls that wait at the same time are written together, so that however
+  // many there are a commit waits for one transaction.
+  Status append_output(WorkspaceId workspace, std::span<const OutputChunk> chunks) override;
+  Result<std::vector<OutputChunk>> read_output(WorkspaceId workspace, JobId job, int64_t from,
+                                               int64_t max_bytes) override;
 
  private:
   SqliteStore(std::string path, SqliteOptions options, FileLock lock, std::unique_ptr<Db> writer);
@@ -66,15 +75,27 @@ class SqliteStore final : public Store {
   Status write(const std::function<Status()>& work);
   void roll_back();
 
+  // A call of append_output that waits for its turn.
+  struct WaitingOutput {
+    WorkspaceId workspace;
+    std::vector<OutputChunk> pieces;
+    std::optional<Status> written = {};
+  };
+  void write_waiting_output();
+  Status write_output(const WaitingOutput& output);
+
   const std::string path_;
   const SqliteOptions options_;
   const FileLock lock_;  // outlives the connections
 
-  std::mutex writing_;  // guards everything down to the next blank line
+  FairMutex writing_;  // guards everything down to the next blank line
   std::unique_ptr<Db> writer_;
   Checkpointer checkpointer_;
   std::vector<Statement*> upserts_, erases_;  // by table index; null until first used
   RowWriter rows_;
+
+  std::mutex output_mutex_;
+  std::deque<WaitingOutput*> waiting_output_;
 
   std::mutex readers_mutex_;
   std::condition_variable reader_free_;
