@@ -65,16 +65,17 @@ Result<std::vector<std::string>> Request::path_segments() const {
 
 Result<QueryPairs> Request::query_pairs() const {
   QueryPairs pairs;
-  std::string_view rest = query;
-  while (!rest.empty()) {
-    size_t end = std::min(rest.find('&'), rest.size());
-    std::string_view pair = rest.substr(0, end);
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-    if (pair.empty()) continue;
-    size_t equals = std::min(pair.find('='), pair.size());
-    std::string name = TRY(percent_decode(pair.substr(0, equals), true));
-    std::string value = TRY(percent_decode(pair.substr(std::min(equals + 1, pair.size())), true));
-    pairs.emplace_back(std::move(name), std::move(value));
+  for (size_t at = 0; at < query.size();) {
+    const size_t end = std::min(query.find('&', at), query.size());
+    const size_t equals = std::min(query.find('=', at), end);
+    std::string_view all = query;
+    if (end > at) {
+      std::string name = TRY(percent_decode(all.substr(at, equals - at), true));
+      std::string value =
+          equals < end ? TRY(percent_decode(all.substr(equals + 1, end - equals - 1), true)) : "";
+      pairs.emplace_back(std::move(name), std::move(value));
+    }
+    at = end + 1;
   }
   return pairs;
 }
