@@ -1,52 +1,84 @@
 #include "engine/admission.h"
 
+#include <algorithm>
+
 #include <fmt/core.h>
 
 #include "engine/context.h"
 #include "engine/jobs.h"
 #include "engine/select.h"
 #include "model/agent_type.h"
+#include "policy/judge.h"
 
 namespace ctrlplane {
 namespace {
 
-using Refusal = std::optional<std::string>;
+using Maybe = std::optional<Refusal>;
 
-Refusal target_is_gone(const State& state, const StartRequest& q) {
+Maybe target_is_gone(const State& state, const StartRequest& q) {
   if (state.target_exists(q.target)) return {};
-  return "the release target no longer exists";
+  return Refusal{"the release target no longer exists"};
 }
 
-Refusal release_is_active(const State& state, const StartRequest& q) {
+Maybe release_is_active(const State& state, const StartRequest& q) {
   JobIx j = state.at(q.target).first_job;
   if (!j) return {};
-  return fmt::format("job {} is still active on this target", state.jobs[j].row.id.str());
+  return Refusal{fmt::format("job {} is still active on this target", state.jobs[j].row.id.str())};
 }
 
-Refusal version_is_not_deployable(const State& state, const StartRequest& q) {
+Maybe version_is_not_deployable(const State& state, const StartRequest& q) {
   const VersionSlot& v = state.versions[q.version];
-  if (v.erased) return "the version was deleted";
+  if (v.erased) return Refusal{"the version was deleted"};
   if (v.row.status == VersionStatus::kReady) return {};
   bool runs_here = state.at(q.target).current_version == q.version;
   if (v.row.status == VersionStatus::kPaused && runs_here) return {};
-  return fmt::format("version {} is {}", v.row.tag, to_string(v.row.status));
+  return Refusal{fmt::format("version {} is {}", v.row.tag, to_string(v.row.status))};
 }
 
-// Without a retry rule a release has one attempt; a person's redeploy starts a new chain.
-Refusal attempts_are_used_up(const StartRequest& q, const TargetState& row) {
-  if (q.cause == JobCause::kRedeploy) return {};
-  if (row.chain_release != q.release || row.attempts == 0) return {};
-  return fmt::format("{} of 1 attempts used", row.attempts);
+// A person's redeploy, a forced start and a rollback begin a new chain of attempts.
+bool begins_a_chain(const StartRequest& q) {
+  return q.cause == JobCause::kRedeploy || q.cause == JobCause::kForce || q.cause == JobCause::kRollback;
 }
 
-Refusal release_is_not_desired(const StartRequest& q, const TargetState& row) {
+// Without a retry rule a release has one attempt. With several, every one of them must agree.
+Maybe attempts_are_used_up(const State& state, Time now, const StartRequest& q, const TargetState& row) {
+  if (begins_a_chain(q) || row.chain_release != q.release || row.attempts == 0) return {};
+  const policy::RuleSet& rules = policy::rules_of(state, q.target);
+  if (rules.retries.empty()) return Refusal{fmt::format("{} of 1 attempts used", row.attempts), {}, true};
+  Time ended = row.last_ended_at.value_or(now), ready = ended;
+  for (const policy::RetryTerms* terms : rules.retries) {
+    if (row.attempts > terms->max_retries)
+      return Refusal{fmt::format("{} of {} attempts used", row.attempts, terms->max_retries + 1), {}, true};
+    JobStatus last = row.last_status.value_or(JobStatus::kFailure);
+    if (std::find(terms->on.begin(), terms->on.end(), last) == terms->on.end())
+      return Refusal{fmt::format("the last attempt ended as {}, which is not repeated", to_string(last)), {}, true};
+    ready = std::max(ready, ended + terms->wait_before(row.attempts));
+  }
+  if (now < ready) return Refusal{fmt::format("the next attempt is at {}", format_rfc3339(ready)), ready};
+  return {};
+}
+
+Maybe release_is_not_desired(const StartRequest& q, const TargetState& row) {
   if (row.desired_release == q.release) return {};
-  return "another release is desired by now";
+  return Refusal{"another release is desired by now"};
 }
 
-Refusal nobody_takes_it(const State& state, const StartRequest& q) {
+Maybe rules_say_no(const State& state, Time now, const StartRequest& q) {
+  policy::Waiver waiver = q.cause == JobCause::kForce      ? policy::Waiver::kForced
+                          : q.cause == JobCause::kRollback ? policy::Waiver::kReturn
+                                                           : waiver_for(state, q.target, q.version);
+  policy::Judgement j = policy::judge(state, now, q.target, q.version, waiver);
+  if (j.verdict == policy::Verdict::kAllowed) return {};
+  for (const policy::Explained& x : policy::explain(state, now, q.target, q.version, waiver))
+    if (x.evaluation.verdict != policy::Verdict::kAllowed)
+      return Refusal{x.policy ? fmt::format("policy {}: {}", x.policy->name, x.evaluation.message) : x.evaluation.message,
+                     j.next_at};
+  return Refusal{"a policy does not allow it", j.next_at};
+}
+
+Maybe nobody_takes_it(const State& state, const StartRequest& q) {
   if (!state.agents_for(state.at(q.target).deployment).empty()) return {};
-  return "no job agent matches the deployment's agent selector";
+  return Refusal{"no job agent matches the deployment's agent selector"};
 }
 
 Job new_job(Tx& tx, const StartRequest& q, const TargetKey& key, AgentIx a) {
@@ -72,18 +104,19 @@ void enqueue_start(Tx& tx, const Job& job, std::string_view channel) {
 
 }  // namespace
 
-std::optional<std::string> refusal(const State& state, Time, const StartRequest& q, const TargetState& row) {
+std::optional<Refusal> refusal(const State& state, Time now, const StartRequest& q, const TargetState& row) {
   if (auto no = target_is_gone(state, q)) return no;
   if (auto no = release_is_active(state, q)) return no;
   if (auto no = version_is_not_deployable(state, q)) return no;
   if (auto no = release_is_not_desired(q, row)) return no;
-  if (auto no = attempts_are_used_up(q, row)) return no;
+  if (auto no = attempts_are_used_up(state, now, q, row)) return no;
+  if (auto no = rules_say_no(state, now, q)) return no;
   return nobody_takes_it(state, q);
 }
 
 Result<std::vector<JobId>> start(Tx& tx, const StartRequest& q, TargetState row) {
-  if (auto no = refusal(tx.state, tx.now, q, row)) return fail(ErrorCode::kConflict, *no);
-  if (row.chain_release != q.release || q.cause == JobCause::kRedeploy) {
+  if (auto no = refusal(tx.state, tx.now, q, row)) return fail(ErrorCode::kConflict, no->why);
+  if (row.chain_release != q.release || begins_a_chain(q)) {
     row.chain_release = q.release;
     row.attempts = 0;
   }

@@ -1,6 +1,6 @@
-// The only way a job starts. Every path (automatic, redeploy, retry, later force and rollback) ends in
-// `start`, which checks everything again in the same serial step that records the job: a check made
-// earlier is advice, this one counts.
+// The only way a job starts. Every path (automatic, redeploy, retry, force, rollback) ends in `start`, which
+// checks everything again in the same serial step that records the job: a check made earlier is advice, this
+// one counts.
 #pragma once
 
 #include <string>
@@ -18,10 +18,15 @@ struct StartRequest {
   JobCause cause = JobCause::kPolicy;
 };
 
-// Why a start is refused now, in words for people; nullopt if it may start. `row` is the target's row as
-// the caller is about to write it.
-std::optional<std::string> refusal(const State& state, Time now, const StartRequest& request,
-                                   const TargetState& row);
+struct Refusal {
+  std::string why;                   // in words for people
+  std::optional<Time> next_at = {};  // when time alone may change it
+  bool attempts_used_up = false;     // for good: a rollback rule may act on it
+};
+
+// Why a start is refused now; nullopt if it may start. `row` is the target's row as the caller is about to
+// write it.
+std::optional<Refusal> refusal(const State& state, Time now, const StartRequest& request, const TargetState& row);
 
 // Creates the release and one job per matching agent, and writes `row` with them, or refuses with
 // kConflict and changes nothing.

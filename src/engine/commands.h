@@ -136,11 +136,66 @@ struct CreateVersion {
   Json config, agent_config;
   Metadata metadata;
   std::optional<Time> created_at;
+  // On which version of other deployments it depends: SetVersionDependency. All of it happens or nothing.
+  std::vector<std::pair<DeploymentId, std::string>> dependencies = {};
 };
 struct SetVersionStatus {
   VersionId id;
   VersionStatus status;
   std::string message;
+};
+
+// The other deployment's current version on the same resource must match the selector.
+struct SetVersionDependency {
+  VersionId version;
+  DeploymentId on;
+  std::string selector;  // CEL over version
+};
+struct DeleteVersionDependency {
+  VersionId version;
+  DeploymentId on;
+};
+
+// A rule that is known keeps the time of its creation. kConflict: a rule id that another policy has.
+struct UpsertPolicy {
+  struct RuleInput {
+    std::optional<RuleId> id;  // unset: takes over the rule of its type at the same position, if there is one
+    std::string type;
+    Json body;
+    std::string shown_created_at;
+  };
+  std::optional<PolicyId> id;
+  std::string name, description, selector;
+  int64_t priority = 0;
+  bool enabled = true;
+  Metadata metadata;
+  std::vector<RuleInput> rules;
+};
+struct DeletePolicy {
+  PolicyId id;
+};
+
+// The actor's word on a version; it replaces what the actor said before. Said again in the same role it
+// counts since the first time. kConflict: no environment is concerned.
+struct SetApproval {
+  VersionId version;
+  std::vector<EnvironmentId> environments = {};  // empty: each that shares a system with the deployment
+  ApprovalStatus status = ApprovalStatus::kApproved;
+  std::optional<Role> role = {};  // the actor's
+  std::string reason = {};
+};
+
+// The rule counts as allowed for the version there.
+struct CreateSkip {
+  RuleId rule;
+  VersionId version;
+  std::optional<EnvironmentId> environment = {};
+  std::optional<ResourceId> resource = {};
+  std::optional<Time> expires_at = {};
+  std::string reason = {};
+};
+struct DeleteSkip {
+  SkipId id;
 };
 
 // The one with the id, else the one with the name, else a new one. kConflict: the id is known, and the
@@ -219,6 +274,16 @@ struct DecideJob {
 struct RedeployTarget {
   TargetKey target;
 };
+// Starts the version whatever policies say of it.
+struct ForceDeploy {
+  TargetKey target;
+  VersionId version;
+  std::string reason;
+};
+// What rollback rules have ruled out on the target may be tried again.
+struct ClearRollback {
+  TargetKey target;
+};
 
 // ---- Side effects ------------------------------------------------------------------------------------
 
@@ -251,9 +316,10 @@ using Command =
                  CreateApiKey, DeleteApiKey, CreateSession, DeleteSession, SetMember, RemoveMember, Bootstrap,
                  UpsertSystem, DeleteSystem, UpsertEnvironment, DeleteEnvironment, UpsertDeployment,
                  DeleteDeployment, LinkDeployment, LinkEnvironment, CreateVersion, SetVersionStatus,
-                 UpsertProvider, DeleteProvider, UpsertResource, DeleteResource, SetProviderResources,
-                 UpsertAgent, DeleteAgent, ClaimJob, ReportJob, Heartbeat, CancelJob, DecideJob,
-                 RedeployTarget, BeginSend, FinishSend, Query, Tick>;
+                 SetVersionDependency, DeleteVersionDependency, UpsertPolicy, DeletePolicy, SetApproval,
+                 CreateSkip, DeleteSkip, UpsertProvider, DeleteProvider, UpsertResource, DeleteResource,
+                 SetProviderResources, UpsertAgent, DeleteAgent, ClaimJob, ReportJob, Heartbeat, CancelJob,
+                 DecideJob, RedeployTarget, ForceDeploy, ClearRollback, BeginSend, FinishSend, Query, Tick>;
 
 struct Idempotency {
   Digest key;   // of actor, route and the client's key

@@ -29,6 +29,15 @@ Reply link_deployment(Tx& tx, const LinkDeployment& c);
 Reply link_environment(Tx& tx, const LinkEnvironment& c);
 Reply create_version(Tx& tx, const CreateVersion& c);
 Reply set_version_status(Tx& tx, const SetVersionStatus& c);
+Reply set_version_dependency(Tx& tx, const SetVersionDependency& c);
+Reply delete_version_dependency(Tx& tx, const DeleteVersionDependency& c);
+Reply upsert_policy(Tx& tx, const UpsertPolicy& c);
+Reply delete_policy(Tx& tx, const DeletePolicy& c);
+Reply set_approval(Tx& tx, const SetApproval& c);
+Reply create_skip(Tx& tx, const CreateSkip& c);
+Reply delete_skip(Tx& tx, const DeleteSkip& c);
+Reply force_deploy(Tx& tx, const ForceDeploy& c);
+Reply clear_rollback(Tx& tx, const ClearRollback& c);
 Reply upsert_provider(Tx& tx, const UpsertProvider& c);
 Reply delete_provider(Tx& tx, const DeleteProvider& c);
 Reply upsert_resource(Tx& tx, const UpsertResource& c);
@@ -38,6 +47,7 @@ Reply delete_agent(Tx& tx, const DeleteAgent& c);
 
 // Its timer fired: the row goes, if it is due.
 void session_expired(Tx& tx, SessionId id);
+void skip_expired(Tx& tx, SkipId id);
 
 // Form only: needs no state, so that bulk input is checked before the loop sees it.
 Status validate_resource(std::string_view path, const ResourceInput& r);

@@ -49,6 +49,13 @@ struct Runner {
   Reply operator()(const LinkEnvironment& c) { return link_environment(tx, c); }
   Reply operator()(const CreateVersion& c) { return create_version(tx, c); }
   Reply operator()(const SetVersionStatus& c) { return set_version_status(tx, c); }
+  Reply operator()(const SetVersionDependency& c) { return set_version_dependency(tx, c); }
+  Reply operator()(const DeleteVersionDependency& c) { return delete_version_dependency(tx, c); }
+  Reply operator()(const UpsertPolicy& c) { return upsert_policy(tx, c); }
+  Reply operator()(const DeletePolicy& c) { return delete_policy(tx, c); }
+  Reply operator()(const SetApproval& c) { return set_approval(tx, c); }
+  Reply operator()(const CreateSkip& c) { return create_skip(tx, c); }
+  Reply operator()(const DeleteSkip& c) { return delete_skip(tx, c); }
   Reply operator()(const UpsertProvider& c) { return upsert_provider(tx, c); }
   Reply operator()(const DeleteProvider& c) { return delete_provider(tx, c); }
   Reply operator()(const UpsertResource& c) { return upsert_resource(tx, c); }
@@ -62,6 +69,8 @@ struct Runner {
   Reply operator()(const CancelJob& c) { return cancel(tx, c); }
   Reply operator()(const DecideJob& c) { return decide_job(tx, c); }
   Reply operator()(const RedeployTarget& c) { return redeploy(tx, c); }
+  Reply operator()(const ForceDeploy& c) { return force_deploy(tx, c); }
+  Reply operator()(const ClearRollback& c) { return clear_rollback(tx, c); }
   Reply operator()(const BeginSend& c) { return begin_send(tx, c); }
   Reply operator()(const FinishSend& c) { return finish_send(tx, c); }
   Reply operator()(const Query& c) { return Answer{.text = TRY(c.run(tx.state, tx.now))}; }

@@ -8,6 +8,7 @@
 #include "engine/outbox.h"
 #include "engine/settings.h"
 #include "model/agent_type.h"
+#include "policy/judge.h"
 
 namespace ctrlplane {
 namespace {
@@ -41,8 +42,12 @@ void end_attempt(Tx& tx, TargetIx t, std::vector<Job> attempt, const Job& last) 
   std::optional<TargetState> row;
   if (t) {
     row = tx.state.row_of(t);
-    row->last_job = last.id;
-    row->last_status = last.status;
+    // Of several jobs one that failed says how the attempt went.
+    auto failed = std::find_if(attempt.begin(), attempt.end(),
+                               [](const Job& j) { return j.status != JobStatus::kSuccessful; });
+    row->last_job = failed == attempt.end() ? last.id : failed->id;
+    row->last_status = failed == attempt.end() ? last.status : failed->status;
+    row->last_version = last.version;
     row->last_ended_at = tx.now;
     bool all_successful = std::all_of(attempt.begin(), attempt.end(),
                                       [](const Job& j) { return j.status == JobStatus::kSuccessful; });
@@ -57,7 +62,10 @@ void end_attempt(Tx& tx, TargetIx t, std::vector<Job> attempt, const Job& last) 
     job.live = false;
     tx.put(std::move(job));
   }
-  if (row) tx.put(*std::move(row));
+  if (!row) return;
+  bool became_current = row->current_since == tx.now && row->current_version == last.version;
+  tx.put(*std::move(row));
+  if (became_current) policy::note_success(tx.state, tx.now, t, tx.state.at(t).current_version);
 }
 
 }  // namespace

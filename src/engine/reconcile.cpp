@@ -2,10 +2,13 @@
 
 #include <algorithm>
 
+#include <fmt/core.h>
+
 #include "engine/admission.h"
 #include "engine/entities.h"
 #include "engine/jobs.h"
 #include "engine/select.h"
+#include "policy/judge.h"
 
 namespace ctrlplane {
 namespace {
@@ -29,6 +32,19 @@ void apply_desired(TargetState& row, const State& state, const Plan& p) {
 void supersede(Tx& tx, const std::vector<JobId>& jobs, std::string_view why) {
   for (JobId id : jobs)
     if (JobIx j = tx.state.jobs.find(id)) end_job(tx, j, JobStatus::kCancelled, std::string(why), true);
+}
+
+// What failed last was ruled out here, and what ran before may be half replaced.
+bool must_be_restored(const TargetSlot& slot) {
+  return slot.last_version && is_denied(slot, slot.last_version) && slot.chain_release != slot.current_release;
+}
+
+bool says_go_back(const State& state, TargetIx t) {
+  JobStatus last = state.at(t).last_status;
+  const auto& rules = policy::rules_of(state, t).rollbacks;
+  return std::any_of(rules.begin(), rules.end(), [&](const std::vector<JobStatus>* on) {
+    return std::find(on->begin(), on->end(), last) != on->end();
+  });
 }
 
 // The target is gone for good: what was not handed over must not start. What runs goes on to its end, and
@@ -70,21 +86,36 @@ Plan plan(const State& state, Time now, TargetIx t) {
       p.release = release_id(state.key_of(t), state.versions[chosen.version].row.id, Digest{});
     p.set_desired = p.release != slot.desired_release;
   }
+  p.look_again = chosen.next_at;
   p.supersede = not_handed_over(state, t, p.release);
-  if (!p.version || p.release == slot.current_release) return p;
+  if (!p.version) return p;
+  const bool is_current = p.release == slot.current_release;
+  const bool chain_goes_on = slot.chain_release == p.release && slot.attempts > 0;
+  if (is_current && must_be_restored(slot))
+    p.cause = JobCause::kRollback;
+  else if (is_current && !(chain_goes_on && !policy::rules_of(state, t).retries.empty()))
+    return p;
+  else if (chain_goes_on)
+    p.cause = JobCause::kRetry;
+  else if (is_behind_rollback(state, slot, p.version))
+    p.cause = JobCause::kRollback;
 
   TargetState row = state.row_of(t);
   apply_desired(row, state, p);
-  StartRequest request{t, p.version, p.release};
-  if (auto no = refusal(state, now, request, row))
-    p.waiting_for = *no;
-  else
-    p.start = true;
+  StartRequest request{t, p.version, p.release, p.cause};
+  auto no = refusal(state, now, request, row);
+  p.start = !no;
+  if (!no) return p;
+  p.waiting_for = no->why;
+  if (no->next_at) p.look_again = p.look_again ? std::min(*p.look_again, *no->next_at) : no->next_at;
+  // What runs here, and failed when it was deployed again, stays: there is no telling that the one before is better.
+  if (no->attempts_used_up && !is_current && says_go_back(state, t)) p.deny = p.version;
   return p;
 }
 
 void reconcile(Tx& tx, TargetIx t) {
   Plan p = plan(tx.state, tx.now, t);
+  if (p.look_again) tx.state.wake_at(t, *p.look_again);
   if (p.empty()) return;
   if (!p.supersede.empty()) {
     bool gone = !tx.state.target_exists(t);
@@ -93,21 +124,36 @@ void reconcile(Tx& tx, TargetIx t) {
   }
   TargetState row = tx.state.row_of(t);
   if (p.set_desired) apply_desired(row, tx.state, p);
+  if (p.deny) {
+    row.denied.push_back(tx.state.versions[p.deny].row.id);
+    tx.audit("target.rollback", row.key.str(),
+             fmt::format(R"({{"version":"{}"}})", tx.state.versions[p.deny].row.id.str()));
+  }
   if (p.start) {
     // Writes the row too.
-    CHECK(start(tx, {t, p.version, p.release}, row).has_value(), "admission refused what it had allowed");
-  } else if (p.set_desired) {
+    CHECK(start(tx, {t, p.version, p.release, p.cause}, row).has_value(), "admission refused what it had allowed");
+  } else if (p.set_desired || p.deny) {
     tx.put(std::move(row));
   }
 }
 
-bool has_work(const State& state) { return !state.settled() || state.any_stranded() || state.any_dirty(); }
+bool has_work(const State& state) {
+  return !state.settled() || policy::is_edited(state) || state.any_changed_pairs() || state.any_stranded() || state.any_dirty();
+}
 
 bool work(Tx& tx) {
   if (!tx.state.settled()) {
     std::vector<TargetKey> gone;
     tx.state.advance(kMembershipUnit, gone);
     for (const TargetKey& key : gone) tx.erase(TargetState{.key = key});
+    return true;
+  }
+  if (policy::is_edited(tx.state)) {
+    policy::note_edit(tx.state);
+    return true;
+  }
+  if (tx.state.any_changed_pairs()) {
+    for (auto [d, e] : tx.state.take_changed_pairs()) policy::note_membership(tx.state, tx.now, d, e);
     return true;
   }
   if (auto job = tx.state.pop_stranded()) {
@@ -139,6 +185,10 @@ bool run_due_timers(Tx& tx, size_t limit) {
       case TimerKind::kIdempotencyExpiry:
         tx.erase(IdempotencyRecord{.key = Digest{timer->subject.bytes}});
         break;
+      case TimerKind::kSkipExpiry:
+        if (!policy::outlives_expiry(tx.state, SkipId{timer->subject})) skip_expired(tx, SkipId{timer->subject});
+        break;
+      case TimerKind::kTargetDue: tx.state.target_due(timer->subject); break;
       case TimerKind::kSessionExpiry: session_expired(tx, SessionId{timer->subject}); break;
     }
   }

@@ -20,7 +20,8 @@ Status validate_resource(std::string_view path, const ResourceInput& r) {
   return {};
 }
 
-bool put_resource(Tx& tx, const ResourceInput& in, std::optional<ProviderId> provider, Uuid& id, Time created_at) {
+bool put_resource(Tx& tx, const ResourceInput& in, std::optional<ProviderId> provider, Uuid& id,
+                  Time created_at) {
   ResourceIx r = tx.state.resource_identified(in.identifier);
   Resource row;
   if (r) row = tx.state.resources[r].row;
@@ -139,13 +140,14 @@ bool ProviderSet::step(Tx& tx) {
   }
   if (next_ < command_.resources.size()) {
     const ResourceInput& in = command_.resources[next_++];
-    Uuid id;
-    if (owned_by_another(tx.state, in.identifier))
+    if (owned_by_another(tx.state, in.identifier)) {
       ++skipped_;
-    else
-      // Strictly rising, so that the provider's resources can be shown in the order they were given.
-      last_created_ = std::max(tx.now, last_created_ + microseconds(1));
-      put_resource(tx, in, command_.provider, id, last_created_);
+      return false;
+    }
+    // Strictly rising, so that the provider's resources can be shown in the order they were given.
+    last_created_ = std::max(tx.now, last_created_ + microseconds(1));
+    Uuid id;
+    put_resource(tx, in, command_.provider, id, last_created_);
     return false;
   }
   if (!leaving_) {

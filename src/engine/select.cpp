@@ -1,17 +1,28 @@
 #include "engine/select.h"
 
+#include <algorithm>
+
 namespace ctrlplane {
 namespace {
 
-bool is_eligible_current(const State& state, VersionIx v) {
-  return v && !state.versions[v].erased && !is_ruled_out(state.versions[v].row.status);
+bool is_newer(const Version& a, const Version& b) {
+  return std::tie(a.created_at, a.id) > std::tie(b.created_at, b.id);
 }
 
-// Paused goes nowhere new, and stays where a job of it is active.
-bool is_deployable(const State& state, const TargetSlot& target, VersionIx v) {
-  VersionStatus status = state.versions[v].row.status;
-  if (status != VersionStatus::kPaused) return status == VersionStatus::kReady;
-  return target.first_job && state.jobs[target.first_job].version == v;
+bool was_current(const TargetSlot& target, VersionIx v) {
+  return std::any_of(target.past.begin(), target.past.end(), [&](const PastVersionIx& p) { return p.version == v; });
+}
+
+// May the target go on with what it runs?
+bool current_stands(const State& state, Time now, TargetIx t) {
+  const TargetSlot& target = state.at(t);
+  VersionIx v = target.current_version;
+  if (!v || state.versions[v].erased || is_ruled_out(state.versions[v].row.status)) return false;
+  return !is_denied(target, v) && !policy::is_excluded(state, now, t, v);
+}
+
+void note(std::optional<Time>& earliest, const std::optional<Time>& at) {
+  if (at) earliest = earliest ? std::min(*earliest, *at) : at;
 }
 
 // A hash alone would scatter a fan-out over the whole table. Led by the version's time (48 bits) and the
@@ -29,21 +40,57 @@ Uuid in_order(const Uuid& hash, VersionId version, ResourceId resource) {
 
 bool is_ruled_out(VersionStatus s) { return s == VersionStatus::kFailed || s == VersionStatus::kRejected; }
 
-Selection select_version(const State& state, Time, TargetIx t) {
+bool is_deployable(const State& state, const TargetSlot& target, VersionIx v) {
+  VersionStatus status = state.versions[v].row.status;
+  if (status != VersionStatus::kPaused) return status == VersionStatus::kReady;
+  return target.first_job && state.jobs[target.first_job].version == v;
+}
+
+bool is_denied(const TargetSlot& target, VersionIx v) {
+  return std::find(target.denied.begin(), target.denied.end(), v) != target.denied.end();
+}
+
+bool is_behind_rollback(const State& state, const TargetSlot& target, VersionIx v) {
+  return std::any_of(target.denied.begin(), target.denied.end(), [&](VersionIx denied) {
+    return is_newer(state.versions[denied].row, state.versions[v].row);
+  });
+}
+
+policy::Waiver waiver_for(const State& state, TargetIx t, VersionIx v) {
+  const TargetSlot& target = state.at(t);
+  if (v == target.current_version) return policy::Waiver::kReturn;
+  if (!target.current_version || !was_current(target, v)) return policy::Waiver::kNone;
+  bool goes_back = is_newer(state.versions[target.current_version].row, state.versions[v].row);
+  return goes_back ? policy::Waiver::kReturn : policy::Waiver::kNone;
+}
+
+Selection select_version(const State& state, Time now, TargetIx t) {
   using Kind = Selection::Kind;
   const TargetSlot& target = state.at(t);
-  const bool current_stands = is_eligible_current(state, target.current_version);
+  // What a person forced runs to its end before anything else is wanted.
+  if (target.first_job && state.jobs[target.first_job].row.cause == JobCause::kForce) return {Kind::kHold};
+  const bool stands = current_stands(state, now, t);
+  Selection result{Kind::kNothing};
   for (VersionIx v : state.deployments[target.deployment].versions) {
-    if (current_stands && v == target.current_version) break;
-    if (v == target.current_version) continue;
-    if (is_deployable(state, target, v)) return {Kind::kVersion, v};
+    if (v == target.current_version) {
+      if (stands) break;
+      continue;
+    }
+    if (!is_deployable(state, target, v) || is_denied(target, v)) continue;
+    // After a rollback only what has run here before is gone back to.
+    if (is_behind_rollback(state, target, v) && !was_current(target, v)) continue;
+    policy::Judgement j = policy::judge(state, now, t, v, waiver_for(state, t, v));
+    note(result.next_at, j.next_at);
+    if (j.verdict == policy::Verdict::kAllowed) return {Kind::kVersion, v, result.next_at};
+    // What is desired and must wait is not exchanged for something older.
+    if (v == target.desired_version && !j.excluded) return {Kind::kHold, {}, result.next_at};
   }
   const VersionIx desired = target.desired_version;
-  const bool desired_is_held = desired && !state.versions[desired].erased &&
-                               state.versions[desired].row.status == VersionStatus::kPaused;
-  if (desired_is_held) return {Kind::kHold, {}};
-  if (current_stands) return {Kind::kVersion, target.current_version};
-  return {Kind::kNothing, {}};
+  const bool desired_is_paused = desired && !state.versions[desired].erased &&
+                                 state.versions[desired].row.status == VersionStatus::kPaused;
+  if (desired_is_paused) return {Kind::kHold, {}, result.next_at};
+  if (stands) return {Kind::kVersion, target.current_version, result.next_at};
+  return result;
 }
 
 ReleaseId release_id(const TargetKey& target, VersionId version, const Digest& variables) {

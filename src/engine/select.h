@@ -1,6 +1,7 @@
 // Which version a target should run. Pure: state and now in, a verdict out.
 #pragma once
 
+#include "policy/judge.h"
 #include "state/state.h"
 
 namespace ctrlplane {
@@ -12,14 +13,24 @@ struct Selection {
     kNothing,  // nothing may run here, and nothing is held for
   } kind;
   VersionIx version = {};
+  std::optional<Time> next_at = {};  // when time alone may change the answer
 };
 
-// Versions newer than the current one, newest first; older ones only when the current one has become
-// ineligible. A temporary no holds; only a permanent one moves a target back to what it runs.
+// Versions newer than the current one, newest first, and the first that every rule allows; older ones only when
+// the current one has become ineligible. A temporary no holds; only a permanent one moves a target back to what
+// it runs.
 Selection select_version(const State& state, Time now, TargetIx t);
 
 // Never to be started again anywhere, and no reason to stay.
 bool is_ruled_out(VersionStatus s);
+// Paused goes nowhere new, and stays where a job of it is active.
+bool is_deployable(const State& state, const TargetSlot& target, VersionIx v);
+// A rollback rule has ruled it out on this target.
+bool is_denied(const TargetSlot& target, VersionIx v);
+// Older than something that was rolled back here.
+bool is_behind_rollback(const State& state, const TargetSlot& target, VersionIx v);
+// Which rules count: fewer where the target goes back to what ran here before.
+policy::Waiver waiver_for(const State& state, TargetIx t, VersionIx v);
 
 // Same target, version and variables = same release.
 ReleaseId release_id(const TargetKey& target, VersionId version, const Digest& variables);

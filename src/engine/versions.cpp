@@ -1,11 +1,13 @@
 // Versions: immutable builds whose status may change.
 #include <algorithm>
+#include <set>
 
 #include <fmt/core.h>
 
 #include "engine/entities.h"
 #include "engine/settings.h"
 #include "engine/validate.h"
+#include "model/json_writer.h"
 
 namespace ctrlplane {
 namespace {
@@ -16,13 +18,18 @@ void retire_old_versions(Tx& tx, DeploymentIx d) {
   const auto& list = tx.state.deployments[d].versions;
   if (list.size() <= kHotVersions) return;
   std::vector<Version> old;
+  std::vector<PolicySkip> skips;  // nothing is left that they could let through
   size_t selectable = 0;
   for (size_t i = 0; i < list.size(); ++i) {
     const VersionSlot& v = tx.state.versions[list[i]];
     bool can_go = selectable >= kHotVersions || v.row.status != VersionStatus::kReady;
-    if (i >= kHotVersions && can_go && v.references == 0) old.push_back(v.row);
+    if (i >= kHotVersions && can_go && v.references == 0) {
+      old.push_back(v.row);
+      skips.insert(skips.end(), v.skips.begin(), v.skips.end());
+    }
     if (v.row.status == VersionStatus::kReady) ++selectable;
   }
+  for (PolicySkip& s : skips) tx.erase(std::move(s));
   for (Version& v : old) {
     v.retired = true;
     tx.put(std::move(v));
@@ -37,6 +44,33 @@ Time after_the_newest(const Tx& tx, DeploymentIx d) {
   return std::max(tx.now, tx.state.versions[list.front()].row.created_at + microseconds(1));
 }
 
+constexpr size_t kMaxDependencies = 100;
+
+Status valid_dependency(std::string_view path, DeploymentId own, DeploymentId on,
+                        const std::string& selector) {
+  if (on == own) return invalid(std::string(path), "a version cannot depend on its own deployment");
+  if (selector.empty()) return invalid(std::string(path), "must not be empty");
+  return valid_selector(path, selector, Selector::Subject::kVersionOnly);
+}
+
+Status known_dependency(const State& state, DeploymentId on) {
+  if (state.deployments.find(on)) return {};
+  return fail(ErrorCode::kNotFound, fmt::format("no deployment {} to depend on", on.str()));
+}
+
+Status valid_dependencies(const State& state, const CreateVersion& c) {
+  if (c.dependencies.size() > kMaxDependencies)
+    return invalid("dependencies", fmt::format("are more than {}", kMaxDependencies));
+  std::set<DeploymentId> seen;
+  for (const auto& [on, selector] : c.dependencies) {
+    TRY(valid_dependency(fmt::format("dependencies.{}.versionSelector", on.str()), c.deployment, on,
+                         selector));
+    if (!seen.insert(on).second) return invalid("dependencies", fmt::format("{} is there twice", on.str()));
+  }
+  for (DeploymentId on : seen) TRY(known_dependency(state, on));
+  return {};
+}
+
 }  // namespace
 
 Reply create_version(Tx& tx, const CreateVersion& c) {
@@ -48,6 +82,7 @@ Reply create_version(Tx& tx, const CreateVersion& c) {
   TRY(valid_metadata("metadata", c.metadata));
   DeploymentIx d = tx.state.deployments.find(c.deployment);
   if (!d) return fail(ErrorCode::kNotFound, fmt::format("no deployment {}", c.deployment.str()));
+  TRY(valid_dependencies(tx.state, c));
   if (VersionIx other = tx.state.version_tagged(d, c.tag))
     return fail(ErrorCode::kConflict, fmt::format("tag '{}' exists already: version {}", c.tag,
                                                   tx.state.versions[other].row.id.str()));
@@ -59,7 +94,9 @@ Reply create_version(Tx& tx, const CreateVersion& c) {
   row.agent_config = c.agent_config;
   row.metadata = c.metadata;
   row.created_at = c.created_at ? *c.created_at : after_the_newest(tx, d);
+  row.created_by = tx.actor;
   tx.put(row);
+  for (const auto& [on, selector] : c.dependencies) tx.put(VersionDependency{row.id, on, selector});
   retire_old_versions(tx, d);
   return Answer{.id = row.id.uuid, .created = true};
 }
@@ -75,6 +112,37 @@ Reply set_version_status(Tx& tx, const SetVersionStatus& c) {
   tx.put(row);
   tx.audit("version.status", c.id.str(), fmt::format(R"({{"status":"{}"}})", to_string(c.status)));
   return Answer{.id = c.id.uuid};
+}
+
+Reply set_version_dependency(Tx& tx, const SetVersionDependency& c) {
+  VersionIx v = tx.state.versions.find(c.version);
+  if (!v) return fail(ErrorCode::kNotFound, fmt::format("no version {}", c.version.str()));
+  TRY(valid_dependency("versionSelector", tx.state.versions[v].row.deployment, c.on, c.selector));
+  TRY(known_dependency(tx.state, c.on));
+  const VersionDependency row{c.version, c.on, c.selector};
+  const auto& known = tx.state.dependencies_of(v);
+  if (std::find(known.begin(), known.end(), row) != known.end()) return Answer{.id = c.version.uuid};
+  const bool is_new =
+      std::none_of(known.begin(), known.end(), [&](const VersionDependency& k) { return k.on == c.on; });
+  if (is_new && known.size() >= kMaxDependencies)
+    return invalid("dependencies", fmt::format("are more than {}", kMaxDependencies));
+  tx.put(row);
+  tx.audit("version.dependency.set", c.version.str(),
+           JsonWriter().open().member("on", c.on).member("selector", c.selector).close().take());
+  return Answer{.id = c.version.uuid, .created = is_new};
+}
+
+Reply delete_version_dependency(Tx& tx, const DeleteVersionDependency& c) {
+  VersionIx v = tx.state.versions.find(c.version);
+  if (!v) return fail(ErrorCode::kNotFound, fmt::format("no version {}", c.version.str()));
+  const auto& known = tx.state.dependencies_of(v);
+  if (std::none_of(known.begin(), known.end(), [&](const VersionDependency& k) { return k.on == c.on; }))
+    return fail(ErrorCode::kNotFound,
+                fmt::format("version {} does not depend on deployment {}", c.version.str(), c.on.str()));
+  tx.erase(VersionDependency{.version = c.version, .on = c.on});
+  tx.audit("version.dependency.delete", c.version.str(),
+           JsonWriter().open().member("on", c.on).close().take());
+  return Answer{.id = c.version.uuid};
 }
 
 }  // namespace ctrlplane

@@ -6,14 +6,15 @@
 #include <vector>
 
 #include "model/entities.h"
+#include "model/policy.h"
 
 namespace ctrlplane {
 
 // In the order a load needs them: what a row refers to comes before it.
-using Entity =
-    std::variant<Workspace, User, ApiKey, Session, Member, System, Environment, Deployment, SystemDeployment,
-                 SystemEnvironment, Version, Provider, Resource, JobAgent, Release, TargetState, Job,
-                 ContextPart, OutboxItem, IdempotencyRecord, AuditEntry>;
+using Entity = std::variant<Workspace, User, ApiKey, Session, Member, System, Environment, Deployment,
+                            SystemDeployment, SystemEnvironment, Policy, Version, Provider, Resource,
+                            Approval, PolicySkip, VersionDependency, JobAgent, Release, TargetState, Job,
+                            ContextPart, OutboxItem, IdempotencyRecord, AuditEntry>;
 
 struct Change {
   enum class Op : uint8_t { kPut, kErase };

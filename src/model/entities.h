@@ -124,7 +124,8 @@ struct Version {
   Json agent_config;
   Metadata metadata;
   Time created_at;
-  bool retired = false;  // can no longer be selected anywhere: kept in SQL, not in memory
+  bool retired = false;    // can no longer be selected anywhere: kept in SQL, not in memory
+  std::string created_by;  // the actor
   bool operator==(const Version&) const = default;
 };
 
@@ -219,6 +220,9 @@ struct TargetState {
   std::optional<JobStatus> last_status;
   std::optional<Time> last_ended_at;
   std::vector<PastVersion> past;  // versions that were current here, oldest first
+  // Ruled out here by a rollback rule, until a person clears it or a newer version arrives.
+  std::vector<VersionId> denied;
+  std::optional<VersionId> last_version;  // of last_job
   bool operator==(const TargetState&) const = default;
 };
 

@@ -22,6 +22,7 @@ constexpr std::array<std::string_view, 5> kJobCause = {"policy", "redeploy", "fo
 constexpr std::array<std::string_view, 3> kOutboxKind = {"notice", "start", "cancel"};
 constexpr std::array<std::string_view, 4> kOutboxStatus = {"pending", "sending", "delivered", "abandoned"};
 constexpr std::array<std::string_view, 5> kRole = {"viewer", "agent", "deployer", "operator", "admin"};
+constexpr std::array<std::string_view, 2> kApprovalStatus = {"approved", "rejected"};
 
 template <class E, size_t N>
 std::optional<E> find(const std::array<std::string_view, N>& names, std::string_view text) {
@@ -38,6 +39,7 @@ std::string_view to_string(JobCause c) { return kJobCause[static_cast<size_t>(c)
 std::string_view to_string(OutboxKind k) { return kOutboxKind[static_cast<size_t>(k)]; }
 std::string_view to_string(OutboxStatus s) { return kOutboxStatus[static_cast<size_t>(s)]; }
 std::string_view to_string(Role r) { return kRole[static_cast<size_t>(r)]; }
+std::string_view to_string(ApprovalStatus s) { return kApprovalStatus[static_cast<size_t>(s)]; }
 
 template <>
 std::optional<VersionStatus> parse_enum(std::string_view text) {
@@ -62,6 +64,10 @@ std::optional<OutboxStatus> parse_enum(std::string_view text) {
 template <>
 std::optional<Role> parse_enum(std::string_view text) {
   return find<Role>(kRole, text);
+}
+template <>
+std::optional<ApprovalStatus> parse_enum(std::string_view text) {
+  return find<ApprovalStatus>(kApprovalStatus, text);
 }
 
 }  // namespace ctrlplane

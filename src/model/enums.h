@@ -35,12 +35,16 @@ enum class OutboxStatus : uint8_t { kPending, kSending, kDelivered, kAbandoned }
 // that kAgent (report on jobs) is apart from what people do.
 enum class Role : uint8_t { kViewer, kAgent, kDeployer, kOperator, kAdmin };
 
+// What a person said about a version in an environment.
+enum class ApprovalStatus : uint8_t { kApproved, kRejected };
+
 std::string_view to_string(VersionStatus s);
 std::string_view to_string(JobStatus s);
 std::string_view to_string(JobCause c);
 std::string_view to_string(OutboxKind k);
 std::string_view to_string(OutboxStatus s);
 std::string_view to_string(Role r);
+std::string_view to_string(ApprovalStatus s);
 
 template <class E>
 std::optional<E> parse_enum(std::string_view text);
@@ -57,5 +61,7 @@ template <>
 std::optional<OutboxStatus> parse_enum(std::string_view text);
 template <>
 std::optional<Role> parse_enum(std::string_view text);
+template <>
+std::optional<ApprovalStatus> parse_enum(std::string_view text);
 
 }  // namespace ctrlplane

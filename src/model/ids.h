@@ -22,6 +22,9 @@ using AuditId = Id<struct AuditTag>;
 using UserId = Id<struct UserTag>;
 using KeyId = Id<struct KeyTag>;
 using SessionId = Id<struct SessionTag>;
+using PolicyId = Id<struct PolicyTag>;
+using RuleId = Id<struct RuleTag>;
+using SkipId = Id<struct SkipTag>;
 
 // The pseudo-workspace that holds workspaces, users, keys and sessions.
 inline constexpr WorkspaceId kInstanceWorkspace{};

@@ -90,12 +90,17 @@ TargetIx State::add_target(const TargetIxKey& key) {
 
 void State::remove_target(TargetIx t) {
   TargetSlot& slot = targets_[t.n];
-  if (slot.exists) --target_count_;
+  if (slot.exists) {
+    --target_count_;
+    leave_pair(t);
+  }
   std::vector<JobIx> left;
   for (JobIx j = slot.first_job; j; j = jobs[j].next_on_target) left.push_back(j);
   set_version_ref(slot.desired_version, {});
   set_version_ref(slot.current_version, {});
+  set_version_ref(slot.last_version, {});
   for (PastVersionIx& p : slot.past) set_version_ref(p.version, {});
+  for (VersionIx& v : slot.denied) set_version_ref(v, {});
 
   auto& list = deployments[slot.deployment].targets;
   TargetIx moved = list.back();
@@ -127,6 +132,7 @@ void State::sync_target(DeploymentIx d, EnvironmentIx e, ResourceIx r) {
   if (slot.exists != want) {
     slot.exists = want;
     want ? ++target_count_ : --target_count_;
+    want ? enter_pair(t) : leave_pair(t);
     mark_dirty(t);
   }
   // One with a row stays known: it may come back, and then it remembers.
@@ -149,7 +155,10 @@ void State::resource_changed(ResourceIx r) {
       es.push_back({n});
   for (DeploymentIx d : ds) each_environment_of(d, [&](EnvironmentIx e) { sync_target(d, e, r); });
   for (EnvironmentIx e : es) each_deployment_of(e, [&](DeploymentIx d) { sync_target(d, e, r); });
-  for (TargetIx t : resources[r].targets) mark_dirty(t);
+  for (TargetIx t : resources[r].targets) {
+    targets_[t.n].policy_epoch = 0;  // other policies may match now
+    mark_dirty(t);
+  }
 }
 
 void State::resource_leaves(ResourceIx r) {

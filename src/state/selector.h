@@ -1,12 +1,15 @@
-// A compiled selector over one entity: a CEL condition. Compile errors are kInvalid and point at the place.
+// A compiled selector over one or more entities: a CEL condition. Compile errors are kInvalid and point at
+// the place.
 //
 //   resource.kind == 'Cluster' && resource.metadata['region'] in ['eu-west-1', 'eu-central-1']
-//   jobAgent.name == 'runner'
+//   environment.name == 'prod' && deployment.metadata['tier'] == '1'
 #pragma once
 
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "base/result.h"
 #include "model/entities.h"
@@ -24,22 +27,49 @@ enum class Match : uint8_t {
   kError,       // any other error of the evaluation, an exhausted budget among them
 };
 
+// What a selector is asked about. Members that it does not look at may be null.
+struct SelectorInput {
+  const Resource* resource = nullptr;
+  const Deployment* deployment = nullptr;
+  const Environment* environment = nullptr;
+  const Version* version = nullptr;
+  const JobAgent* agent = nullptr;
+};
+
 class Selector {
  public:
-  enum class Subject : uint8_t { kResource, kAgent };
+  // The variables it may name.
+  enum class Subject : uint8_t {
+    kResource,     // resource
+    kAgent,        // jobAgent
+    kTarget,       // deployment, environment, resource
+    kVersion,      // version, environment, resource, deployment
+    kDependency,   // deployment, version
+    kEnvironment,  // environment
+    kDeployment,   // deployment
+    kVersionOnly,  // version
+  };
 
   static Result<Selector> compile(std::string_view text, Subject subject);
   Selector(Selector&&) noexcept;
   Selector& operator=(Selector&&) noexcept;
   ~Selector();
 
+  // A variable that it reads and that `input` does not have makes it kError.
+  Match match(const SelectorInput& input) const;
   // Of the subject it was compiled for.
-  Match match(const Resource& r) const;
-  Match match(const JobAgent& a) const;
+  Match match(const Resource& r) const { return match({.resource = &r}); }
+  Match match(const JobAgent& a) const { return match({.agent = &a}); }
+
+  // Can the value of that variable change the result?
+  bool uses(std::string_view variable) const;
+  // Metadata that a resource must have for the result to be true: key and value. Not all there may be.
+  std::vector<std::pair<std::string, std::string>> metadata_equalities() const;
 
  private:
-  explicit Selector(std::unique_ptr<cel::Program> program);
+  Selector(std::unique_ptr<cel::Program> program, Subject subject);
   std::unique_ptr<cel::Program> program_;
+  Subject subject_;
 };
 
 }  // namespace ctrlplane

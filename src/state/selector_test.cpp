@@ -2,6 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+#include <set>
+
+#include "base/check.h"
+
 namespace ctrlplane {
 namespace {
 
@@ -89,6 +94,111 @@ TEST(Selector, matches_agents) {
   EXPECT_EQ(matches("jobAgent.name == 'runner' && jobAgent.type == 'http-pull'"), Match::kYes);
   EXPECT_EQ(matches("jobAgent.metadata['team'] == 'web'"), Match::kNo);
   EXPECT_EQ(matches("jobAgent.metadata.region == 'eu'"), Match::kMissingKey);
+}
+
+// ---- Several entities ------------------------------------------------------------------------------------
+
+struct Rows {
+  Resource resource = node();
+  Deployment deployment{
+      .id = {Uuid::from_halves(3, 4)}, .name = "api", .slug = "api-slug", .description = "d"};
+  Environment environment{.id = {Uuid::from_halves(5, 6)}, .name = "prod", .description = "e"};
+  Version version{.id = {Uuid::from_halves(7, 8)}, .deployment = {Uuid::from_halves(3, 4)}, .tag = "v1"};
+  Rows() {
+    deployment.metadata = {{"tier", "1"}};
+    deployment.agent_selector = "jobAgent.name == 'x'";
+    deployment.agent_config = *Json::parse_object(R"({"image":"i"})");
+    environment.metadata = {{"region", "eu"}};
+    version.name = "one";
+    version.status = VersionStatus::kPaused;
+    version.message = "m";
+    version.metadata = {{"branch", "main"}};
+    version.config = *Json::parse_object(R"({"hotfix":true})");
+    deployment.created_at = environment.created_at = version.created_at =
+        *parse_rfc3339("2026-01-02T03:04:05Z");
+  }
+  SelectorInput all() const {
+    return {
+        .resource = &resource, .deployment = &deployment, .environment = &environment, .version = &version};
+  }
+};
+
+Match match(Selector::Subject subject, std::string_view text, const SelectorInput& input) {
+  auto s = Selector::compile(text, subject);
+  EXPECT_TRUE(s) << text << ": " << (s ? "" : s.error().message);
+  return s ? s->match(input) : Match::kError;
+}
+
+TEST(Selector, reads_every_field_of_deployments_environments_and_versions) {
+  const Rows rows;
+  for (const char* text :
+       {"deployment.id == '00000000-0000-0003-0000-000000000004'",
+        "deployment.name == 'api' && deployment.slug == 'api-slug'",
+        "deployment.description == 'd' && deployment.metadata['tier'] == '1'",
+        "deployment.jobAgentSelector.contains('jobAgent')", "deployment.jobAgentConfig.image == 'i'",
+        "deployment.createdAt == '2026-01-02T03:04:05Z'",
+        "environment.id == '00000000-0000-0005-0000-000000000006'",
+        "environment.name == 'prod' && environment.description == 'e'", "environment.metadata.region == 'eu'",
+        "environment.createdAt < timestamp('2027-01-01T00:00:00Z')",
+        "version.id == '00000000-0000-0007-0000-000000000008'",
+        "version.tag == 'v1' && version.name == 'one' && version.status == 'paused'",
+        "version.message == 'm' && version.metadata['branch'] == 'main'", "version.config.hotfix",
+        "version.createdAt == '2026-01-02T03:04:05Z'", "version.deploymentId == deployment.id",
+        "resource.kind == 'Node'"})
+    EXPECT_EQ(match(Selector::Subject::kVersion, text, rows.all()), Match::kYes) << text;
+}
+
+TEST(Selector, knows_the_variables_of_its_subject_and_no_others) {
+  using S = Selector::Subject;
+  const std::map<S, std::set<std::string>> known = {
+      {S::kResource, {"resource"}},
+      {S::kAgent, {"jobAgent"}},
+      {S::kTarget, {"deployment", "environment", "resource"}},
+      {S::kVersion, {"version", "environment", "resource", "deployment"}},
+      {S::kDependency, {"deployment", "version"}},
+      {S::kEnvironment, {"environment"}},
+      {S::kDeployment, {"deployment"}},
+      {S::kVersionOnly, {"version"}}};
+  const Rows rows;
+  const JobAgent agent{};
+  SelectorInput input = rows.all();
+  input.agent = &agent;
+  for (const auto& [subject, variables] : known)
+    for (const char* variable : {"resource", "jobAgent", "deployment", "environment", "version"}) {
+      const std::string text = variable + std::string(".id != ''");
+      EXPECT_EQ(Selector::compile(text, subject).has_value(), variables.contains(variable)) << text;
+      if (variables.contains(variable)) {
+        EXPECT_EQ(match(subject, text, input), Match::kYes) << text;
+      }
+    }
+}
+
+TEST(Selector, is_an_error_where_a_row_it_reads_is_not_given) {
+  const Rows rows;
+  using S = Selector::Subject;
+  EXPECT_EQ(match(S::kTarget, "environment.name == 'prod'", {.deployment = &rows.deployment}), Match::kError);
+  EXPECT_EQ(match(S::kTarget, "deployment.name == 'api'", {.deployment = &rows.deployment}), Match::kYes);
+  EXPECT_EQ(match(S::kVersionOnly, "version.metadata['x'] == ''", rows.all()), Match::kMissingKey);
+}
+
+TEST(Selector, says_what_it_depends_on) {
+  auto compiled = [](std::string_view text) {
+    auto s = Selector::compile(text, Selector::Subject::kTarget);
+    CHECK(s.has_value(), text);
+    return *std::move(s);
+  };
+  Selector s = compiled("environment.name == 'prod' && deployment.metadata['tier'] == '1'");
+  EXPECT_TRUE(s.uses("environment"));
+  EXPECT_TRUE(s.uses("deployment"));
+  EXPECT_FALSE(s.uses("resource"));
+  EXPECT_FALSE(s.uses("version"));
+  EXPECT_TRUE(s.metadata_equalities().empty());
+  EXPECT_EQ(
+      compiled("resource.metadata['a'] == 'x' && resource.metadata.b == 'y' && environment.name == 'z' && "
+               "resource.metadata['c'] in ['p', 'q'] && resource.kind == 'k'")
+          .metadata_equalities(),
+      (std::vector<std::pair<std::string, std::string>>{{"a", "x"}, {"b", "y"}}));
+  EXPECT_TRUE(compiled("resource.metadata['a'] == 'x' || true").metadata_equalities().empty());
 }
 
 }  // namespace

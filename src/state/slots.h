@@ -95,6 +95,7 @@ using VersionIx = Ix<VersionTag>;
 using ResourceIx = Ix<ResourceTag>;
 using AgentIx = Ix<AgentTag>;
 using JobIx = Ix<JobTag>;
+using PolicyIx = Ix<PolicyTag>;
 using TargetIx = Ix<struct TargetTag>;
 
 }  // namespace ctrlplane

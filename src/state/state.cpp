@@ -5,8 +5,6 @@
 namespace ctrlplane {
 namespace {
 
-constexpr size_t kPastVersions = 8;
-
 std::optional<Selector> compiled(const std::optional<std::string>& text, Selector::Subject subject) {
   if (!text || text->empty()) return std::nullopt;
   auto s = Selector::compile(*text, subject);
@@ -112,6 +110,7 @@ void State::put(const Environment& row) {
   bool reselect = is_new || slot.row.resource_selector != row.resource_selector;
   slot.row = row;
   shared_parts_.clear();
+  new_policy_epoch();
   if (!reselect) return;
   slot.members.selector = compiled(row.resource_selector, Selector::Subject::kResource);
   enqueue({Work::Kind::kEnvironment, {}, e});
@@ -137,6 +136,7 @@ void State::put(const Deployment& row) {
   slot.row = row;
   slot.agent_selector = compiled(row.agent_selector, Selector::Subject::kAgent);
   shared_parts_.clear();
+  new_policy_epoch();
   mark_deployment_dirty(d);
   if (!reselect) return;
   slot.members.selector = compiled(row.resource_selector, Selector::Subject::kResource);
@@ -199,6 +199,7 @@ void State::erase(const Version& row) {
   if (!v) return;
   DeploymentIx d = versions[v].deployment;
   unindex_version(v);
+  forget_what_was_said(v);
   versions.forget(row.id);
   if (versions[v].references == 0)
     versions.release(v);
@@ -414,22 +415,14 @@ void State::put(const TargetState& row) {
   slot.chain_release = row.chain_release.value_or(ReleaseId{});
   set_version_ref(slot.desired_version, version(row.desired_version));
   set_version_ref(slot.current_version, version(row.current_version));
+  set_version_ref(slot.last_version, version(row.last_version));
+  replace_denied(t, row.denied);
   slot.current_since = row.current_since.value_or(Time{});
   slot.attempts = static_cast<uint16_t>(std::min<int64_t>(row.attempts, UINT16_MAX));
   slot.last_job = row.last_job.value_or(JobId{});
   slot.last_status = row.last_status.value_or(JobStatus::kPending);
   slot.last_ended_at = row.last_ended_at.value_or(Time{});
-  std::vector<PastVersionIx> past;
-  size_t skip = row.past.size() > kPastVersions ? row.past.size() - kPastVersions : 0;
-  for (size_t i = skip; i < row.past.size(); ++i)
-    if (VersionIx v = versions.find(row.past[i].version)) {
-      VersionIx ref;
-      set_version_ref(ref, v);
-      past.push_back({ref, row.past[i].first_success});
-    }
-  for (PastVersionIx& p : slot.past) set_version_ref(p.version, {});
-  past.shrink_to_fit();
-  slot.past = std::move(past);
+  replace_past(t, row.past);
   mark_dirty(t);
 }
 
@@ -478,6 +471,8 @@ TargetState State::row_of(TargetIx t) const {
     row.last_ended_at = slot.last_ended_at;
   }
   for (const PastVersionIx& p : slot.past) row.past.push_back({versions[p.version].row.id, p.first_success});
+  for (VersionIx v : slot.denied) row.denied.push_back(versions[v].row.id);
+  row.last_version = version(slot.last_version);
   return row;
 }
 
@@ -517,15 +512,31 @@ void State::mark_dirty(TargetIx t) {
 }
 
 void State::mark_deployment_dirty(DeploymentIx d) {
-  if (deployments[d].targets.empty()) return;
-  if (!dirty_deployments_.empty() && dirty_deployments_.back().deployment == d &&
-      dirty_deployments_.back().cursor == 0)
-    return;
-  dirty_deployments_.push_back({d});
+  if (!deployments[d].targets.empty()) add_walk(d, {});
+}
+
+void State::mark_dirty_in(DeploymentIx d, EnvironmentIx e) {
+  if (pair(d, e)) add_walk(d, e);
+}
+
+void State::add_walk(DeploymentIx d, EnvironmentIx e) {
+  if (!dirty_walks_.empty()) {
+    const DirtyWalk& last = dirty_walks_.back();
+    if (last.deployment == d && last.environment == e && last.cursor == 0) return;
+  }
+  dirty_walks_.push_back({d, e});
+}
+
+const std::vector<TargetIx>* State::targets_of(const DirtyWalk& walk) const {
+  if (walk.environment) {
+    const Pair* p = pair(walk.deployment, walk.environment);
+    return p ? &p->targets : nullptr;
+  }
+  return deployments.used(walk.deployment) ? &deployments[walk.deployment].targets : nullptr;
 }
 
 void State::mark_all_dirty() {
-  dirty_deployments_.clear();
+  dirty_walks_.clear();
   deployments.each([&](DeploymentIx d, const DeploymentSlot&) { mark_deployment_dirty(d); });
 }
 
@@ -537,13 +548,31 @@ std::optional<TargetIx> State::pop_dirty() {
     targets_[t.n].dirty = false;
     return t;
   }
-  while (!dirty_deployments_.empty()) {
-    DirtyDeployment& front = dirty_deployments_.front();
-    if (deployments.used(front.deployment) && front.cursor < deployments[front.deployment].targets.size())
-      return deployments[front.deployment].targets[front.cursor++];
-    dirty_deployments_.pop_front();
+  while (!dirty_walks_.empty()) {
+    DirtyWalk& front = dirty_walks_.front();
+    const std::vector<TargetIx>* targets = targets_of(front);
+    if (targets && front.cursor < targets->size()) return (*targets)[front.cursor++];
+    dirty_walks_.pop_front();
   }
   return std::nullopt;
+}
+
+void State::wake_at(TargetIx t, Time at) {
+  TargetSlot& slot = targets_[t.n];
+  if (at >= slot.wake_at) return;
+  slot.wake_at = at;
+  // The time is part of the subject: one that is not the slot's is of an earlier wish, or of a target that
+  // had the slot before.
+  timers.add(at, TimerKind::kTargetDue, Uuid::from_halves(t.n, static_cast<uint64_t>(at.us)));
+}
+
+void State::target_due(const Uuid& subject) {
+  if (subject.high() >= targets_.size()) return;
+  TargetIx t{static_cast<uint32_t>(subject.high())};
+  TargetSlot& slot = targets_[t.n];
+  if (slot.wake_at != Time{static_cast<int64_t>(subject.low())}) return;
+  slot.wake_at = Time::never();
+  mark_dirty(t);
 }
 
 // ---- Lookups -----------------------------------------------------------------------------------------

@@ -10,8 +10,10 @@
 
 #include <deque>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -53,10 +55,23 @@ struct DeploymentSlot {
   std::vector<TargetIx> targets;
 };
 
+// What src/policy makes of a policy's row: nothing is known of it here.
+struct CompiledPolicy {
+  virtual ~CompiledPolicy() = default;
+};
+
+struct PolicySlot {
+  Policy row;
+  mutable std::shared_ptr<const CompiledPolicy> compiled;  // made when first asked for; goes with the row
+};
+
 struct VersionSlot {
   Version row;
   DeploymentIx deployment;
-  uint32_t references = 0;  // from targets (desired, current, past) and live jobs
+  std::vector<Approval> approvals;              // by environment, then actor
+  std::vector<PolicySkip> skips;                // by id
+  std::vector<VersionDependency> dependencies;  // by the other deployment's id
+  uint32_t references = 0;  // from targets (desired, current, past, denied, last) and live jobs
   bool erased = false;      // no candidate any more; the slot goes with the last reference
 };
 
@@ -92,6 +107,7 @@ struct JobSlot {
 struct PastVersionIx {
   VersionIx version;
   Time first_success;
+  bool operator==(const PastVersionIx&) const = default;
 };
 
 struct TargetSlot {
@@ -99,16 +115,23 @@ struct TargetSlot {
   EnvironmentIx environment;
   ResourceIx resource;
   uint32_t at_in_deployment = 0;
-  JobIx first_job;  // live jobs: one active release at most
+  uint32_t at_in_pair = 0;  // while it exists
+  JobIx first_job;          // live jobs: one active release at most
   VersionIx desired_version;
   VersionIx current_version;
+  VersionIx last_version;     // of last_job
   ReleaseId desired_release;  // nil = none
   ReleaseId current_release;
   ReleaseId chain_release;
   JobId last_job;
   Time current_since;
   Time last_ended_at;
+  Time wake_at = Time::never();  // the earliest timer that is set for it
   std::vector<PastVersionIx> past;
+  std::vector<VersionIx> denied;  // by a rollback rule
+  // Its policies as a number in State::policy_sets. Good only while policy_epoch is State's.
+  mutable uint32_t policy_set = 0;
+  mutable uint32_t policy_epoch = 0;
   uint16_t attempts = 0;
   JobStatus last_status = JobStatus::kPending;
   bool exists = false;   // selectors and links hold now
@@ -144,6 +167,7 @@ class State {
   Slots<ResourceSlot, ResourceId, ResourceIx> resources;
   Slots<AgentSlot, AgentId, AgentIx> agents;
   Slots<JobSlot, JobId, JobIx> jobs;  // live ones
+  Slots<PolicySlot, PolicyId, PolicyIx> policies;
   std::map<ProviderId, Provider> providers;
   std::map<WorkspaceId, Workspace> workspaces;  // these five: the instance only
   std::map<UserId, User> users;
@@ -171,6 +195,26 @@ class State {
   const Session* session_with_token(std::string_view token_hash) const;
   const Workspace* workspace_with_slug(std::string_view slug) const;
 
+  // ---- What people said about versions --------------------------------------------------------------
+  std::span<const Approval> approvals_of(VersionIx v, EnvironmentIx e) const;
+  const std::vector<PolicySkip>& skips_of(VersionIx v) const { return versions[v].skips; }
+  const std::vector<VersionDependency>& dependencies_of(VersionIx v) const {
+    return versions[v].dependencies;
+  }
+  // Null if there is none; good until the next change.
+  const PolicySkip* skip(SkipId id) const;
+  // The policy that has the rule.
+  PolicyIx policy_of(RuleId rule) const;
+
+  // ---- What src/policy keeps here: never stored, and derived from what is --------------------------
+  // Raised whenever another policy may match somewhere: a policy, deployment or environment was written.
+  uint32_t policy_epoch = 1;
+  // Lists of policies that targets have in common. 0 is the empty one; cleared with each new epoch.
+  mutable std::vector<std::vector<PolicyIx>> policy_sets{{}};
+  uint32_t intern_policy_set(std::vector<PolicyIx> set) const;
+  // Verdicts that many targets share.
+  mutable std::shared_ptr<void> policy_memo;
+
   // ---- Targets -----------------------------------------------------------------------------------
   TargetIx target(const TargetKey& key) const;
   TargetIx target(DeploymentIx d, EnvironmentIx e, ResourceIx r) const;
@@ -182,6 +226,23 @@ class State {
   // Do selectors and a shared system make this a target at this moment? Exact also while unsettled.
   bool target_exists(TargetIx t) const;
   bool linked(DeploymentIx d, EnvironmentIx e) const;
+  // The existing targets of a deployment in an environment.
+  uint32_t targets_in(DeploymentIx d, EnvironmentIx e) const;
+  // In any order; fn(TargetIx) must change nothing.
+  template <class Fn>
+  void each_target_in(DeploymentIx d, EnvironmentIx e, Fn&& fn) const {
+    if (const Pair* p = pair(d, e))
+      for (TargetIx t : p->targets) fn(t);
+  }
+  // Another number whenever that set changes; the same number is always the same set. 0: it is empty.
+  uint64_t membership_epoch(DeploymentIx d, EnvironmentIx e) const;
+  // Among these targets: those where the version was current once, and the latest of their first successes.
+  struct Success {
+    uint32_t count = 0;
+    Time latest;
+    bool operator==(const Success&) const = default;
+  };
+  Success successes(DeploymentIx d, EnvironmentIx e, VersionIx v) const;
   // Agents that the deployment's selector matches, by id.
   std::vector<AgentIx> agents_for(DeploymentIx d) const;
 
@@ -193,6 +254,10 @@ class State {
   void derive();
   bool settled() const { return work_.empty() && orphans_.empty(); }
 
+  // Pairs whose set of existing targets has changed since this was last asked.
+  std::vector<std::pair<DeploymentIx, EnvironmentIx>> take_changed_pairs();
+  bool any_changed_pairs() const { return !changed_pairs_.empty(); }
+
   // A live job that has lost its target since, or came without one: nobody else will tidy it up.
   std::optional<JobId> pop_stranded();
   bool any_stranded() const { return !stranded_.empty(); }
@@ -200,11 +265,17 @@ class State {
   std::vector<JobIx> adrift_from(const TargetKey& target) const;
 
   void mark_dirty(TargetIx t);
+  void mark_dirty_in(DeploymentIx d, EnvironmentIx e);
   void mark_all_dirty();
   // Next target to look at again, or none.
   std::optional<TargetIx> pop_dirty();
-  bool any_dirty() const { return !dirty_.empty() || !dirty_deployments_.empty(); }
+  bool any_dirty() const { return !dirty_.empty() || !dirty_walks_.empty(); }
   size_t dirty_count() const { return dirty_.size(); }
+
+  // Marks the target at that time, if no earlier timer of it is set: whoever looks at it then sets the next.
+  void wake_at(TargetIx t, Time at);
+  // A timer of kind kTargetDue fired.
+  void target_due(const Uuid& subject);
 
   // ---- Leases and parts: memory only ---------------------------------------------------------------
   void set_lease(JobIx j, Duration until);
@@ -247,7 +318,11 @@ class State {
   void put(const Deployment& row);
   void put(const SystemDeployment& row);
   void put(const SystemEnvironment& row);
+  void put(const Policy& row);
   void put(const Version& row);
+  void put(const Approval& row);
+  void put(const PolicySkip& row);
+  void put(const VersionDependency& row);
   void put(const Provider& row);
   void put(const Resource& row);
   void put(const JobAgent& row);
@@ -269,7 +344,11 @@ class State {
   void erase(const Deployment& row);
   void erase(const SystemDeployment& row);
   void erase(const SystemEnvironment& row);
+  void erase(const Policy& row);
   void erase(const Version& row);
+  void erase(const Approval& row);
+  void erase(const PolicySkip& row);
+  void erase(const VersionDependency& row);
   void erase(const Provider& row);
   void erase(const Resource& row);
   void erase(const JobAgent& row);
@@ -288,6 +367,31 @@ class State {
   void index_version(VersionIx v);
   void unindex_version(VersionIx v);
   void mark_deployment_dirty(DeploymentIx d);
+
+  // policies.cpp
+  void new_policy_epoch();
+  void forget_rules(PolicyIx p);
+  void forget_what_was_said(VersionIx v);
+  void mark_skip_dirty(VersionIx v, const PolicySkip& row);
+
+  // progress.cpp
+  struct Tally {
+    uint32_t count = 0;
+    mutable Time latest;
+    mutable bool stale = false;  // whose first success was the latest has left
+  };
+  struct Pair {
+    std::vector<TargetIx> targets;  // existing ones
+    uint64_t epoch = 0;
+    std::map<VersionIx, Tally> successes;  // of versions that have any
+  };
+  const Pair* pair(DeploymentIx d, EnvironmentIx e) const;
+  void enter_pair(TargetIx t);
+  void leave_pair(TargetIx t);
+  void count_past(TargetIx t);
+  void discount_past(TargetIx t);
+  void replace_past(TargetIx t, const std::vector<PastVersion>& past);
+  void replace_denied(TargetIx t, const std::vector<VersionId>& denied);
 
   // membership.cpp
   void enqueue(Work work);
@@ -316,11 +420,22 @@ class State {
   std::multimap<TargetKey, JobIx> adrift_;  // live jobs without a target, should it come back
   std::deque<JobId> stranded_;
   std::deque<TargetIx> dirty_;
-  struct DirtyDeployment {
+  // A walk over the targets of a deployment, or of the deployment in one environment.
+  struct DirtyWalk {
     DeploymentIx deployment;
+    EnvironmentIx environment;
     uint32_t cursor = 0;
   };
-  std::deque<DirtyDeployment> dirty_deployments_;
+  std::deque<DirtyWalk> dirty_walks_;
+  void add_walk(DeploymentIx d, EnvironmentIx e);
+  const std::vector<TargetIx>* targets_of(const DirtyWalk& walk) const;
+
+  std::map<std::pair<DeploymentIx, EnvironmentIx>, Pair> pairs_;
+  uint64_t membership_changes_ = 0;
+  std::set<std::pair<DeploymentIx, EnvironmentIx>> changed_pairs_;
+  std::map<RuleId, PolicyIx> policy_by_rule_;
+  std::map<SkipId, VersionIx> version_by_skip_;
+  mutable std::map<std::vector<PolicyIx>, uint32_t> policy_set_numbers_;
 
   boost::unordered_flat_map<std::string, EnvironmentIx> environment_by_name_;
   boost::unordered_flat_map<std::string, DeploymentIx> deployment_by_name_;

@@ -51,6 +51,8 @@ class Rows {
  private:
   static std::string key_of(const SystemDeployment& r) { return r.system.str() + r.deployment.str(); }
   static std::string key_of(const SystemEnvironment& r) { return r.system.str() + r.environment.str(); }
+  static std::string key_of(const Approval& r) { return r.version.str() + r.environment.str() + r.actor; }
+  static std::string key_of(const VersionDependency& r) { return r.version.str() + r.on.str(); }
   static std::string key_of(const Member& r) { return r.workspace.str() + r.user.str(); }
   static std::string key_of(const TargetState& r) { return r.key.str(); }
   static std::string key_of(const ContextPart& r) { return Uuid{r.digest.bytes}.str(); }
@@ -78,6 +80,20 @@ struct Picture {
   std::map<DeploymentId, std::vector<VersionId>> versions;  // newest first
   std::map<AgentId, std::pair<std::set<JobId>, std::map<std::string, std::set<JobId>>>> agents;
   std::map<ResourceId, Resource> resources;
+  std::map<PolicyId, Policy> policies;
+  struct Said {
+    std::vector<Approval> approvals;
+    std::vector<PolicySkip> skips;
+    std::vector<VersionDependency> dependencies;
+    bool operator==(const Said&) const = default;
+  };
+  std::map<VersionId, Said> said;
+  struct Progress {
+    uint32_t targets = 0;
+    std::map<VersionId, std::pair<uint32_t, Time>> successes;
+    bool operator==(const Progress&) const = default;
+  };
+  std::map<std::pair<DeploymentId, EnvironmentId>, Progress> progress;
 };
 
 inline Picture picture_of(const State& s) {
@@ -98,6 +114,19 @@ inline Picture picture_of(const State& s) {
   s.agents.each(
       [&](AgentIx, const AgentSlot& slot) { p.agents[slot.row.id] = {slot.pending, slot.claimed}; });
   s.resources.each([&](ResourceIx, const ResourceSlot& slot) { p.resources[slot.row.id] = slot.row; });
+  s.policies.each([&](PolicyIx, const PolicySlot& slot) { p.policies[slot.row.id] = slot.row; });
+  s.versions.each([&](VersionIx, const VersionSlot& slot) {
+    if (!slot.erased) p.said[slot.row.id] = {slot.approvals, slot.skips, slot.dependencies};
+  });
+  s.deployments.each([&](DeploymentIx d, const DeploymentSlot& ds) {
+    s.environments.each([&](EnvironmentIx e, const EnvironmentSlot& es) {
+      auto& progress = p.progress[{ds.row.id, es.row.id}];
+      progress.targets = s.targets_in(d, e);
+      for (VersionIx v : ds.versions)
+        if (State::Success won = s.successes(d, e, v); won.count > 0)
+          progress.successes[s.versions[v].row.id] = {won.count, won.latest};
+    });
+  });
   return p;
 }
 
@@ -115,6 +144,9 @@ inline std::string difference(const Picture& a, const Picture& b) {
   if (a.versions != b.versions) return "versions";
   if (a.agents != b.agents) return "jobs at agents";
   if (a.resources != b.resources) return "resources";
+  if (a.policies != b.policies) return "policies";
+  if (a.said != b.said) return "approvals, skips or dependencies";
+  if (a.progress != b.progress) return "progress";
   return {};
 }
 

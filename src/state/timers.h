@@ -18,13 +18,15 @@ enum class TimerKind : uint8_t {
   kOutboxAttempt,
   kIdempotencyExpiry,
   kSessionExpiry,
+  kSkipExpiry,
+  kTargetDue,  // State::target_due
 };
 
 template <class Instant>
 struct BasicTimer {
   Instant due;
   TimerKind kind;
-  Uuid subject;  // the job, outbox row, key or session it concerns
+  Uuid subject;  // the job, outbox row, key, session or skip it concerns; a target's is State's own
 };
 
 template <class Instant>

@@ -123,6 +123,51 @@ void describe(V& v, E& e, const Version*) {
   v.col("metadata", e.metadata);
   v.col("created_at", e.created_at);
   v.col("retired", e.retired);
+  v.col("created_by", e.created_by);
+}
+
+template <class V, class E>
+void describe(V& v, E& e, const Policy*) {
+  v.key("id", e.id);
+  v.col("name", e.name);
+  v.col("description", e.description);
+  v.col("selector", e.selector);
+  v.col("priority", e.priority);
+  v.col("enabled", e.enabled);
+  v.col("metadata", e.metadata);
+  v.col("rules", e.rules);
+  v.col("created_at", e.created_at);
+}
+
+template <class V, class E>
+void describe(V& v, E& e, const Approval*) {
+  v.key("version_id", e.version);
+  v.key("environment_id", e.environment);
+  v.key("actor", e.actor);
+  v.col("status", e.status);
+  v.col("role", e.role);
+  v.col("reason", e.reason);
+  v.col("at", e.at);
+}
+
+template <class V, class E>
+void describe(V& v, E& e, const PolicySkip*) {
+  v.key("id", e.id);
+  v.col("rule_id", e.rule);
+  v.col("version_id", e.version);
+  v.col("environment_id", e.environment);
+  v.col("resource_id", e.resource);
+  v.col("expires_at", e.expires_at);
+  v.col("reason", e.reason);
+  v.col("created_by", e.created_by);
+  v.col("created_at", e.created_at);
+}
+
+template <class V, class E>
+void describe(V& v, E& e, const VersionDependency*) {
+  v.key("version_id", e.version);
+  v.key("on_deployment_id", e.on);
+  v.col("selector", e.selector);
 }
 
 template <class V, class E>
@@ -210,6 +255,8 @@ void describe(V& v, E& e, const TargetState*) {
   v.col("last_status", e.last_status);
   v.col("last_ended_at", e.last_ended_at);
   v.col("past", e.past);
+  v.col("denied", e.denied);
+  v.col("last_version_id", e.last_version);
 }
 
 template <class V, class E>

@@ -8,6 +8,7 @@ const std::vector<Migration>& migrations() {
   static const std::vector<Migration> all = {
       {1, 1, kSqliteSchema1, kPostgresSchema1},
       {2, 2, kSqliteSchema2, kPostgresSchema2},
+      {3, 3, kSqliteSchema3, kPostgresSchema3},
   };
   return all;
 }

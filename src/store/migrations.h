@@ -39,6 +39,8 @@ extern const std::string_view kSqliteSchema1;    // sqlite/schema_1.cpp
 extern const std::string_view kPostgresSchema1;  // postgres/schema_1.cpp
 extern const std::string_view kSqliteSchema2;
 extern const std::string_view kPostgresSchema2;
+extern const std::string_view kSqliteSchema3;
+extern const std::string_view kPostgresSchema3;
 
 const std::vector<Migration>& migrations();
 

@@ -36,6 +36,10 @@ template <>
 struct TypeOf<std::vector<PastVersion>> {
   static constexpr ColumnType value = ColumnType::kBytes;
 };
+template <>
+struct TypeOf<std::vector<VersionId>> : TypeOf<std::vector<PastVersion>> {};
+template <>
+struct TypeOf<std::vector<PolicyRule>> : TypeOf<std::string> {};
 template <class T>
 struct TypeOf<std::optional<T>> : TypeOf<T> {};
 
@@ -98,6 +102,12 @@ struct Writer {
     }
     return keep(std::move(out));
   }
+  CellView cell(const std::vector<VersionId>& versions) {
+    std::string out;
+    for (const VersionId& v : versions) out.append(reinterpret_cast<const char*>(v.uuid.bytes.data()), 16);
+    return keep(std::move(out));
+  }
+  CellView cell(const std::vector<PolicyRule>& rules) { return keep(rules_json(rules)); }
   template <class Tag>
   CellView cell(const Id<Tag>& id) {
     return id.uuid;
@@ -179,6 +189,18 @@ struct Reader {
     }
     return true;
   }
+  static bool read(const CellView& c, std::vector<VersionId>& v) {
+    const auto* p = as<std::string_view>(c);
+    if (!p || p->size() % 16 != 0) return false;
+    v.resize(p->size() / 16);
+    for (size_t i = 0; i < v.size(); ++i) std::memcpy(v[i].uuid.bytes.data(), p->data() + i * 16, 16);
+    return true;
+  }
+  static bool read(const CellView& c, std::vector<PolicyRule>& v) {
+    const auto* p = as<std::string_view>(c);
+    auto rules = p ? parse_rules(*p) : std::nullopt;
+    return rules && (v = *std::move(rules), true);
+  }
   template <class T>
     requires std::is_enum_v<T>
   static bool read(const CellView& c, T& v) {
@@ -239,9 +261,13 @@ const std::vector<Table>& tables() {
       make_table<Deployment>("deployment"),
       make_table<SystemDeployment>("system_deployment"),
       make_table<SystemEnvironment>("system_environment"),
+      make_table<Policy>("policy"),
       make_table<Version>("deployment_version", where("retired", {int64_t{0}})),
       make_table<Provider>("resource_provider"),
       make_table<Resource>("resource"),
+      make_table<Approval>("approval"),
+      make_table<PolicySkip>("policy_skip"),
+      make_table<VersionDependency>("version_dependency"),
       make_table<JobAgent>("job_agent"),
       make_table<Release>("release", kCold),
       make_table<TargetState>("release_target"),

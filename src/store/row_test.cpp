@@ -20,9 +20,14 @@ TEST(Row, reads_back_what_it_wrote) {
   TargetState target{.key = job.target};
   target.past = {{{uuid(8)}, Time{5}}, {{uuid(9)}, Time{-6}}};
   target.last_status = JobStatus::kFailure;
+  target.denied = {{uuid(8)}, {uuid(10)}};
+  target.last_version = VersionId{uuid(8)};
+  Policy policy{.id = {uuid(11)}, .name = "p", .selector = "true"};
+  policy.rules = {{.id = {uuid(12)}, .created_at = Time{-3}, .type = "retry"},
+                  {.id = {uuid(13)}, .type = "t"}};
   Resource resource{.id = {uuid(2)}, .identifier = "a/b", .metadata = {{"zone", "eu"}}};
   RowWriter writer;
-  for (const Entity& e : {Entity(job), Entity(target), Entity(resource)}) {
+  for (const Entity& e : {Entity(job), Entity(target), Entity(resource), Entity(policy)}) {
     auto back = read_row(e.index(), writer.write(e));
     ASSERT_TRUE(back) << back.error().message;
     EXPECT_EQ(*back, e);
@@ -38,6 +43,19 @@ TEST(Row, names_table_and_column_of_a_foreign_value) {
   ASSERT_FALSE(r);
   EXPECT_EQ(r.error().message,
             "table deployment_version: column status holds a value this program never writes");
+}
+
+TEST(Row, refuses_lists_that_were_cut) {
+  RowWriter writer;
+  auto refuses = [&](const Entity& e, std::string_view column, std::string_view value) {
+    std::vector<CellView> cells = writer.write(e);
+    cells[table_of(e).column(column)] = value;
+    return !read_row(e.index(), cells);
+  };
+  EXPECT_TRUE(refuses(Policy{}, "rules", "[{"));
+  EXPECT_TRUE(refuses(Policy{}, "rules", ""));
+  EXPECT_TRUE(refuses(TargetState{}, "denied", "0123456789"));
+  EXPECT_TRUE(refuses(TargetState{}, "past", "0123456789"));
 }
 
 TEST(Tables, have_their_keys_first_and_distinct_names) {

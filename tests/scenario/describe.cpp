@@ -1,7 +1,11 @@
 #include "describe.h"
 
+#include "engine/explain.h"
+
 namespace ctrlplane::scenario {
 namespace {
+
+constexpr size_t kVersionsShown = 10;
 
 std::string quoted(const std::string& text) { return text.empty() ? "" : fmt::format(" \"{}\"", text); }
 
@@ -46,6 +50,20 @@ std::vector<std::string> members_of(const std::string& object) {
       member += c;
   }
   if (!member.empty()) out.push_back(member);
+  return out;
+}
+
+// The text with every RFC 3339 instant in it as a day and time of the scenario.
+std::string with_days(World& world, const std::string& text) {
+  constexpr size_t kShortest = 20;  // 2024-01-01T00:00:00Z
+  std::string out;
+  for (size_t i = 0; i < text.size();) {
+    size_t z = text.compare(i, 2, "20") == 0 ? text.find('Z', i) : std::string::npos;
+    size_t length = z == std::string::npos ? 0 : z - i + 1;
+    auto time = length >= kShortest ? parse_rfc3339(std::string_view(text).substr(i, length)) : std::nullopt;
+    out += time ? world.day_of(*time) : std::string(1, text[i]);
+    i += time ? length : 1;
+  }
   return out;
 }
 
@@ -134,9 +152,43 @@ std::string describe_audit(World& world) {
   std::vector<std::string> lines;
   for (const AuditEntry& e : entries) {
     std::string line = fmt::format("{}: {} {}", e.actor, e.action, world.names.readable(e.subject));
-    lines.push_back(e.details == "{}" ? line : line + " " + e.details);
+    lines.push_back(e.details == "{}" ? line : line + " " + with_days(world, world.names.readable(e.details)));
   }
   return lines_or_nothing(lines);
+}
+
+std::string describe_policies(World& world) {
+  std::vector<std::string> lines;
+  for (const Policy& p : world.rows<Policy>()) {
+    std::string line = fmt::format("{} where {}", p.name, p.selector);
+    if (!p.enabled) line += " disabled";
+    if (p.priority != 0) line += fmt::format(" priority {}", p.priority);
+    line += ":";
+    for (const PolicyRule& r : p.rules)
+      line += fmt::format(" {} {} since {}", r.type, r.body.text(), world.day_of(r.created_at));
+    lines.push_back(line);
+  }
+  std::sort(lines.begin(), lines.end());
+  return lines_or_nothing(lines);
+}
+
+std::string describe_why(World& world, const TargetKey& key) {
+  const State& state = world.state();
+  TargetIx t = state.target(key);
+  if (!t) return "no target\n";
+  TargetExplained e = explain_target(state, world.now(), t, kVersionsShown);
+  std::vector<std::string> lines{e.summary};
+  for (const VersionExplained& v : e.versions) {
+    std::string line = fmt::format("{}: {}", state.versions[v.version].row.tag, policy::to_string(v.verdict));
+    if (!v.not_deployable.empty())
+      line += ", " + v.not_deployable;
+    else if (v.first_blocker)
+      line += fmt::format(" by {}, {}", v.rules[*v.first_blocker].type, v.rules[*v.first_blocker].evaluation.message);
+    lines.push_back(line);
+  }
+  std::string out;
+  for (const std::string& line : lines) out += with_days(world, world.names.readable(line)) + "\n";
+  return out;
 }
 
 std::string describe_context(World& world, const Job& job) {

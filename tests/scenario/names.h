@@ -78,6 +78,14 @@ inline std::string Names::kind<AgentId>() {
   return "agent ";
 }
 template <>
+inline std::string Names::kind<PolicyId>() {
+  return "policy ";
+}
+template <>
+inline std::string Names::kind<SkipId>() {
+  return "skip ";
+}
+template <>
 inline std::string Names::kind<JobId>() {
   return "job ";
 }

@@ -71,6 +71,17 @@ Output decide(Call& call);
 Output redeploy(Call& call);
 Output set_receiver(Call& call);
 
+// verbs_policy.cpp: policies, and what people say about versions under them
+Output declare_policy(Call& call);
+Output approve(Call& call);
+Output reject(Call& call);
+Output skip_rule(Call& call);
+Output end_skip(Call& call);
+Output depend(Call& call);
+Output undepend(Call& call);
+Output force(Call& call);
+Output clear(Call& call);
+
 // verbs_time.cpp: time and trouble
 Output at_instant(Call& call);
 Output after(Call& call);

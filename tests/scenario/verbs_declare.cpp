@@ -102,13 +102,14 @@ Output declare_system(Call& call) {
   return declared<SystemId>(call, c.name, call.send(c));
 }
 
-// `environment [another] prod [in shop] [where <selector>]`
+// `environment [another] prod [in shop] [described <word>] [where <selector>]`
 Output declare_environment(Call& call) {
   bool another = call.words.take("another");
   UpsertEnvironment c{.name = TRY(call.words.next("a name"))};
   if (!another) c.id = present<EnvironmentId>(call, call.world.state().environments, c.name);
   std::string system;
   if (call.words.take("in")) system = TRY(call.words.next("a system"));
+  if (call.words.take("described")) c.description = TRY(call.words.next("a description"));
   if (call.words.take("where")) c.resource_selector = call.words.rest();
   std::string output = TRY(declared<EnvironmentId>(call, c.name, call.send(c)));
   if (!system.empty())
@@ -117,13 +118,14 @@ Output declare_environment(Call& call) {
   return output;
 }
 
-// `deployment [another] api [in shop] [where <selector>] [via <agent selector>] [timeout 10m] [config {..}]`
+// `deployment [another] api [in shop] [described <word>] [where <selector>] [via <agent selector>] [timeout 10m] [config {..}]`
 Output declare_deployment(Call& call) {
   bool another = call.words.take("another");
   UpsertDeployment c{.name = TRY(call.words.next("a name"))};
   if (!another) c.id = present<DeploymentId>(call, call.world.state().deployments, c.name);
   std::string system;
   if (call.words.take("in")) system = TRY(call.words.next("a system"));
+  if (call.words.take("described")) c.description = TRY(call.words.next("a description"));
   if (call.words.take("where")) c.resource_selector = call.words.until({"via", "timeout", "config"});
   if (call.words.take("via")) c.agent_selector = call.words.until({"timeout", "config"});
   if (call.words.take("timeout")) c.job_timeout = TRY(call.words.duration());
@@ -185,6 +187,8 @@ Output remove(Call& call) {
     c = DeleteDeployment{names.id<DeploymentId>(name)};
   else if (kind == "system")
     c = DeleteSystem{names.id<SystemId>(name)};
+  else if (kind == "policy")
+    c = DeletePolicy{names.id<PolicyId>(name)};
   else if (kind == "agent")
     c = DeleteAgent{names.id<AgentId>(name)};
   else

@@ -76,6 +76,8 @@ Output show(Call& call) {
     TRY(call.words.must("of"));
     return describe_context(world, TRY(read_job(call)));
   }
+  if (what == "why") return describe_why(world, TRY(read_target(call)));
+  if (what == "policies") return describe_policies(world);
   if (what == "outbox") return describe_outbox(world);
   if (what == "deliveries") return describe_deliveries(world);
   if (what == "audit") return describe_audit(world);

@@ -84,6 +84,11 @@ Reply World::send(Request request) {
   return **reply;
 }
 
+std::string World::day_of(Time t) {
+  const int64_t s = (t - kDayOne).us / 1'000'000;
+  return fmt::format("day {} {:02}:{:02}:{:02}", s / 86400 + 1, s / 3600 % 24, s / 60 % 60, s % 60);
+}
+
 void World::fail_next_commit(store::Fault fault) { next_fault_ = fault; }
 
 store::CommitOutcome World::land_late_commit() {

@@ -35,6 +35,9 @@ class World {
   void pass(Duration d);
   Duration since_start() const { return time_.now(); }
   void step_clock(Duration by) { executor_->step_wall(by); }
+  Time now() const { return executor_->clock().wall(); }
+  // `day 2 09:30:00`, to the second below.
+  static std::string day_of(Time t);
   Time wall_at(Duration since_start) const { return kDayOne + since_start; }
 
   void restart();

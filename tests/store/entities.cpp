@@ -24,6 +24,8 @@ template <>
 constexpr size_t kWords<OutboxStatus> = 4;
 template <>
 constexpr size_t kWords<Role> = 5;
+template <>
+constexpr size_t kWords<ApprovalStatus> = 2;
 
 struct Filler {
   Random& random;
@@ -73,6 +75,20 @@ struct Filler {
     for (PastVersion& p : v) {
       fill(p.version);
       fill(p.first_success);
+    }
+  }
+  void fill(std::vector<VersionId>& v) {
+    v.resize(random.below(4));
+    for (VersionId& id : v) fill(id);
+  }
+  void fill(std::vector<PolicyRule>& v) {
+    v.resize(random.below(4));
+    for (PolicyRule& r : v) {
+      fill(r.id);
+      fill(r.created_at);
+      fill(r.type);
+      fill(r.body);
+      fill(r.shown_created_at);
     }
   }
   template <class T>

@@ -135,8 +135,9 @@ TEST_F(SchemaTest, postgres_works_with_a_newer_schema_down_to_its_min_binary) {
 // What a binary that knows schema 1 leaves behind: an owner and a few rows. The texts fit both dialects;
 // `id` spells an id in one of them.
 std::vector<std::string> rows_of_schema_1(const std::function<std::string(const Uuid&)>& id, const Held& held,
-                                          const Resource& r, const Job& job) {
+                                          const Resource& r, const Version& v, const Job& job) {
   const std::string w = id(held.id.uuid), nil = id(Uuid{});
+  const std::string empty = nil.starts_with("x") ? "x''" : "''";
   return {
       fmt::format("INSERT INTO workspace_owner VALUES ({}, {}, {}, 1, 7, 1000, NULL)", w, nil,
                   id(held.token.uuid)),
@@ -147,6 +148,13 @@ std::vector<std::string> rows_of_schema_1(const std::function<std::string(const 
           "INSERT INTO job VALUES ({0}, {1}, {2}, {2}, {2}, {2}, {2}, {2}, 'policy', 'successful', '', '', "
           "0, 0, 0, '', {2}, {2}, 5, NULL, NULL, NULL, NULL, 6, 6)",
           w, id(job.id.uuid), nil),
+      fmt::format("INSERT INTO deployment_version VALUES ({}, {}, {}, 't', 't', 'ready', '', '{{}}', '{{}}', "
+                  "'{{}}', 5, 0)",
+                  w, id(v.id.uuid), nil),
+      fmt::format(
+          "INSERT INTO release_target VALUES ({0}, {1}, {2}, {2}, NULL, NULL, NULL, NULL, NULL, NULL, 2, "
+          "NULL, NULL, NULL, {3})",
+          w, id(r.id.uuid), nil, empty),
       fmt::format("INSERT INTO context_part VALUES ({}, {}, 'body')", w, nil),
       "INSERT INTO schema_info VALUES (1, 1)",
   };
@@ -161,18 +169,23 @@ void check_upgrade(Store& store, const std::function<void(const std::string&)>& 
   Job job{.id = random.id<JobId>(), .status = JobStatus::kSuccessful, .live = false};
   job.created_at = Time{5};
   job.ended_at = job.updated_at = Time{6};
-  for (const std::string& sql : rows_of_schema_1(id, held, r, job)) run(sql);
+  Version v{.id = random.id<VersionId>(), .tag = "t", .name = "t"};
+  v.created_at = Time{5};
+  const TargetState target{.key = {.resource = r.id}, .attempts = 2};
+  for (const std::string& sql : rows_of_schema_1(id, held, r, v, job)) run(sql);
 
   for (int i = 0; i < 2; ++i) {  // the second changes nothing
     const Status done = store.migrate();
     ASSERT_TRUE(done) << done.error().message;
-    EXPECT_EQ(load_rows(store, held), std::vector<Entity>{r});
+    EXPECT_EQ(load_rows(store, held), (std::vector<Entity>{v, r, target}));
     EXPECT_EQ(read_all(store, held.id, table_for<Job>()), std::vector<Entity>{job});
     EXPECT_EQ(read_all(store, held.id, table_for<ContextPart>()).size(), 1u);
   }
   User user{.id = random.id<UserId>(), .email = "a@b"};
-  commit_now(store, held, {Change::put(user)});
-  EXPECT_EQ(load_rows(store, held), (std::vector<Entity>{user, r}));
+  Policy policy{.id = random.id<PolicyId>(), .name = "p", .selector = "true"};
+  policy.rules = {{.id = random.id<RuleId>(), .type = "retry"}};
+  commit_now(store, held, {Change::put(user), Change::put(policy)});
+  EXPECT_EQ(load_rows(store, held), (std::vector<Entity>{user, policy, v, r, target}));
   ASSERT_TRUE(store.append_output(held.id, std::vector<OutputChunk>{{job.id, 0, "printed"}}));
   EXPECT_EQ(store.read_output(held.id, job.id, 0, 100)->size(), 1u);
 }
@@ -190,7 +203,7 @@ TEST_F(SchemaTest, sqlite_is_brought_from_the_first_schema_to_the_last) {
         for (uint8_t byte : u.bytes) hex += fmt::format("{:02x}", byte);
         return "x'" + hex + "'";
       });
-  EXPECT_EQ(sqlite_rows(path, "SELECT version, min_binary FROM schema_info"), (TextRows{{"2", "2"}}));
+  EXPECT_EQ(sqlite_rows(path, "SELECT version, min_binary FROM schema_info"), (TextRows{{"3", "3"}}));
 }
 
 TEST_F(SchemaTest, postgres_is_brought_from_the_first_schema_to_the_last) {
@@ -201,7 +214,7 @@ TEST_F(SchemaTest, postgres_is_brought_from_the_first_schema_to_the_last) {
   check_upgrade(
       **store, [&](const std::string& sql) { postgres_rows(conninfo, sql); },
       [](const Uuid& u) { return fmt::format("'{}'::uuid", u.str()); });
-  EXPECT_EQ(postgres_rows(conninfo, "SELECT version, min_binary FROM schema_info"), (TextRows{{"2", "2"}}));
+  EXPECT_EQ(postgres_rows(conninfo, "SELECT version, min_binary FROM schema_info"), (TextRows{{"3", "3"}}));
 }
 
 TEST_F(SchemaTest, steps_run_in_order_from_where_the_database_is) {

@@ -1,0 +1,302 @@
+#include "policy/judge.h"
+
+#include <algorithm>
+
+#include <fmt/core.h>
+
+#include "policy/compiled.h"
+#include "policy/memo.h"
+#include "policy/rules.h"
+#include "policy/skips.h"
+
+namespace ctrlplane::policy {
+namespace {
+
+constexpr int kDependencyCost = 3;
+
+const Compiled& compiled(const State& state, PolicyIx p) {
+  const PolicySlot& slot = state.policies[p];
+  if (!slot.compiled) {
+    auto made = std::make_shared<Compiled>();
+    if (auto selector = Selector::compile(slot.row.selector, Selector::Subject::kTarget))
+      made->selector = std::move(*selector);
+    for (const PolicyRule& row : slot.row.rules) made->rules.push_back(compile_rule(row));
+    slot.compiled = std::move(made);
+  }
+  return static_cast<const Compiled&>(*slot.compiled);
+}
+
+std::vector<PolicyIx> matching(const State& state, TargetIx t) {
+  const TargetSlot& slot = state.at(t);
+  SelectorInput input{.resource = &state.resources[slot.resource].row,
+                      .deployment = &state.deployments[slot.deployment].row,
+                      .environment = &state.environments[slot.environment].row};
+  std::vector<PolicyIx> found;
+  state.policies.each([&](PolicyIx p, const PolicySlot& policy) {
+    if (!policy.row.enabled) return;
+    const Compiled& c = compiled(state, p);
+    // A selector that cannot be read any more must not open a gate.
+    if (!c.selector || c.selector->match(input) == Match::kYes) found.push_back(p);
+  });
+  return found;
+}
+
+std::unique_ptr<RuleSet> make_set(const State& state, const std::vector<PolicyIx>& policies) {
+  auto set = std::make_unique<RuleSet>();
+  for (PolicyIx p : policies) {
+    const Compiled& c = compiled(state, p);
+    for (size_t i = 0; i < c.rules.size(); ++i) {
+      const Rule* rule = c.rules[i].rule.get();
+      set->rules.push_back({rule, &state.policies[p].row.rules[i], p, c.rules[i].cost});
+      if (!rule) continue;
+      if (rule->retry()) set->retries.push_back(rule->retry());
+      if (rule->rollback()) set->rollbacks.push_back(rule->rollback());
+      set->looks_at_resource |= rule->looks_at_resource();
+      set->excludes |= rule->excludes();
+      set->has_rollout |= rule->is_rollout();
+    }
+  }
+  auto order = [&](const BoundRule& a, const BoundRule& b) {
+    const Policy &x = state.policies[a.policy].row, &y = state.policies[b.policy].row;
+    return std::tuple(a.cost, -x.priority, x.id) < std::tuple(b.cost, -y.priority, y.id);
+  };
+  std::stable_sort(set->rules.begin(), set->rules.end(), order);
+  return set;
+}
+
+Evaluation unreadable(const Question& q) {
+  Evaluation e{.verdict = Verdict::kDenied};
+  if (q.words) e.message = fmt::format("this program cannot read the rule ({})", q.rule->type);
+  if (q.words) e.unblock = "a change of the policy, or a newer program";
+  return e;
+}
+
+Evaluation ask(const Question& q, const BoundRule& b) { return b.rule ? b.rule->evaluate(q) : unreadable(q); }
+
+bool is_waived(const BoundRule& b, Waiver waiver) {
+  if (waiver == Waiver::kForced) return true;
+  return waiver == Waiver::kReturn && b.rule && b.rule->waived_on_return();
+}
+
+// Remembers what a rule about other environments said to somebody who waits for it, or for a turn that it began.
+void watch(const Question& q, const BoundRule& b, const Evaluation& e) {
+  if (!b.rule || !b.rule->looks_at_environments()) return;
+  if (e.verdict == Verdict::kAllowed && !q.rules->has_rollout) return;
+  memo_of(q.state).watched[{q.version, q.slot().environment, b.row}] = {&b,           q.target,       q.rules->has_rollout,
+                                                                 e.verdict, e.satisfied_at, e.next_at};
+}
+
+}  // namespace
+
+std::string_view to_string(Verdict v) {
+  switch (v) {
+    case Verdict::kAllowed: return "allowed";
+    case Verdict::kPending: return "pending";
+    case Verdict::kDenied: return "denied";
+  }
+  return "denied";
+}
+
+Memo& memo_of(const State& state) {
+  if (!state.policy_memo) {
+    auto made = std::make_shared<Memo>();
+    made->epoch = made->noted_epoch = state.policy_epoch;
+    state.policy_memo = std::move(made);
+  }
+  Memo& memo = *static_cast<Memo*>(state.policy_memo.get());
+  if (memo.epoch != state.policy_epoch) {
+    memo.set_numbers.clear();
+    memo.sets.clear();
+    memo.watched.clear();
+    memo.epoch = state.policy_epoch;
+  }
+  return memo;
+}
+
+const RuleSet& rules_of(const State& state, TargetIx target) {
+  Memo& memo = memo_of(state);
+  const TargetSlot& slot = state.at(target);
+  if (slot.policy_epoch != state.policy_epoch || slot.policy_set >= memo.sets.size()) {
+    std::vector<PolicyIx> policies = matching(state, target);
+    auto [it, is_new] = memo.set_numbers.try_emplace(policies, static_cast<uint32_t>(memo.sets.size()));
+    if (is_new) memo.sets.push_back(make_set(state, policies));
+    slot.policy_set = it->second;
+    slot.policy_epoch = state.policy_epoch;
+  }
+  return *memo.sets[slot.policy_set];
+}
+
+Judgement judge(const State& state, Time now, TargetIx target, VersionIx version, Waiver waiver) {
+  if (waiver == Waiver::kForced) return {};
+  const RuleSet& set = rules_of(state, target);
+  Question q{.state = state, .now = now, .target = target, .version = version, .rules = &set};
+  const bool has_dependencies = !state.dependencies_of(version).empty();
+  bool dependencies_asked = !has_dependencies;
+  Judgement all;
+  auto no = [&](const Evaluation& e) {
+    all.verdict = e.verdict;
+    all.needs_approval = e.needs_approval;
+    if (e.next_at) all.next_at = all.next_at ? std::min(*all.next_at, *e.next_at) : e.next_at;
+  };
+  for (const BoundRule& b : set.rules) {
+    if (!dependencies_asked && b.cost > kDependencyCost) {
+      dependencies_asked = true;
+      if (Evaluation e = evaluate_version_dependencies(q); e.verdict != Verdict::kAllowed) return no(e), all;
+    }
+    if (is_waived(b, waiver)) continue;
+    q.rule = b.row;
+    if (const PolicySkip* skip = skip_of(q, b.row->id)) {
+      if (skip->expires_at) all.next_at = all.next_at ? std::min(*all.next_at, *skip->expires_at) : skip->expires_at;
+      continue;
+    }
+    Evaluation e = ask(q, b);
+    watch(q, b, e);
+    if (e.verdict == Verdict::kAllowed) {
+      if (e.next_at) all.next_at = all.next_at ? std::min(*all.next_at, *e.next_at) : e.next_at;
+      continue;
+    }
+    all.excluded = b.rule && b.rule->excludes();
+    return no(e), all;
+  }
+  if (!dependencies_asked)
+    if (Evaluation e = evaluate_version_dependencies(q); e.verdict != Verdict::kAllowed) return no(e), all;
+  return all;
+}
+
+bool is_excluded(const State& state, Time now, TargetIx target, VersionIx version) {
+  const RuleSet& set = rules_of(state, target);
+  if (!set.excludes) return false;
+  Question q{.state = state, .now = now, .target = target, .version = version, .rules = &set};
+  for (const BoundRule& b : set.rules) {
+    if (!b.rule || !b.rule->excludes()) continue;
+    q.rule = b.row;
+    if (!skip_ever_of(q, b.row->id) && b.rule->evaluate(q).verdict == Verdict::kDenied) return true;
+  }
+  return false;
+}
+
+std::vector<Explained> explain(const State& state, Time now, TargetIx target, VersionIx version, Waiver waiver) {
+  std::vector<Explained> all;
+  const RuleSet& set = rules_of(state, target);
+  Question q{.state = state, .now = now, .target = target, .version = version, .rules = &set, .words = true};
+  bool dependencies_told = state.dependencies_of(version).empty();
+  auto tell_dependencies = [&] {
+    if (std::exchange(dependencies_told, true)) return;
+    q.rule = nullptr;
+    Explained x{.type = "versionDependency"};
+    x.evaluation = evaluate_version_dependencies(q);
+    if (x.evaluation.message.empty()) x.evaluation.message = "what the version depends on is there";
+    all.push_back(std::move(x));
+  };
+  for (const BoundRule& b : set.rules) {
+    if (b.cost > kDependencyCost) tell_dependencies();  // in the order in which judge asks
+    q.rule = b.row;
+    Explained x{.type = b.row->type, .policy = &state.policies[b.policy].row, .rule = b.row};
+    x.skip = skip_of(q, b.row->id);
+    if (x.skip) {
+      x.evaluation = Evaluation::allowed(x.skip->created_at);
+      x.evaluation.message = fmt::format("skipped by {}{}{}", x.skip->created_by, x.skip->reason.empty() ? "" : ": ",
+                                         x.skip->reason);
+      x.evaluation.next_at = x.skip->expires_at;
+    } else if (is_waived(b, waiver)) {
+      x.evaluation = Evaluation::allowed();
+      x.evaluation.message = "does not count for a version that ran here before";
+    } else {
+      x.evaluation = ask(q, b);
+    }
+    if (b.rule && (b.rule->retry() || b.rule->rollback())) continue;  // about attempts, not about versions
+    all.push_back(std::move(x));
+  }
+  tell_dependencies();
+  return all;
+}
+
+// ---- Waking ----------------------------------------------------------------------------------------------
+
+namespace {
+
+// Asks the watched rules of these versions again, and marks the targets behind those that say something else now.
+template <class Fits>
+void ask_again(State& state, Time now, Fits&& fits) {
+  Memo& memo = memo_of(state);
+  for (auto it = memo.watched.begin(); it != memo.watched.end();) {
+    auto& [version, environment, row] = it->first;
+    Memo::Watched& w = it->second;
+    const bool still_there = state.versions.used(version) && state.at(w.asked_for).exists &&
+                             state.at(w.asked_for).environment == environment;
+    if (!still_there) {
+      it = memo.watched.erase(it);
+      continue;
+    }
+    if (!fits(version, *w.rule->rule)) {
+      ++it;
+      continue;
+    }
+    Question q{.state = state, .now = now, .target = w.asked_for, .version = version, .rule = row};
+    Evaluation e = w.rule->rule->evaluate(q);
+    bool same = e.verdict == w.verdict && e.satisfied_at == w.satisfied_at && e.next_at == w.next_at;
+    if (!same) state.mark_dirty_in(state.at(w.asked_for).deployment, environment);
+    w.verdict = e.verdict;
+    w.satisfied_at = e.satisfied_at;
+    w.next_at = e.next_at;
+    const bool settled = e.verdict == Verdict::kAllowed && !w.begins_rollout;
+    settled ? it = memo.watched.erase(it) : ++it;
+  }
+}
+
+}  // namespace
+
+void note_success(State& state, Time now, TargetIx target, VersionIx version) {
+  const TargetSlot& slot = state.at(target);
+  const Environment& environment = state.environments[slot.environment].row;
+  ask_again(state, now, [&](VersionIx v, const Rule& rule) {
+    return v == version && rule.looks_at_environment(environment);
+  });
+  for (TargetIx other : state.resources[slot.resource].targets) {
+    if (other == target || !state.at(other).exists) continue;
+    bool depends = rules_of(state, other).looks_at_resource;
+    for (VersionIx v : state.deployments[state.at(other).deployment].versions) {
+      if (depends) break;
+      depends = !state.dependencies_of(v).empty();
+    }
+    if (depends) state.mark_dirty(other);
+  }
+}
+
+bool is_edited(const State& state) {
+  if (!state.policy_memo || state.policies.size() == 0) return false;  // nothing has been worked out from anything
+  return memo_of(state).noted_epoch != state.policy_epoch;
+}
+
+void note_edit(State& state) {
+  memo_of(state).noted_epoch = state.policy_epoch;
+  state.mark_all_dirty();
+}
+
+bool outlives_expiry(const State& state, SkipId id) {
+  const PolicySkip* skip = state.skip(id);
+  PolicyIx p = skip ? state.policy_of(skip->rule) : PolicyIx{};
+  if (!p) return false;
+  const std::vector<PolicyRule>& rows = state.policies[p].row.rules;
+  for (size_t i = 0; i < rows.size(); ++i)
+    if (const Rule* rule = compiled(state, p).rules[i].rule.get(); rows[i].id == skip->rule)
+      return rule && rule->excludes();
+  return false;
+}
+
+void note_membership(State& state, Time now, DeploymentIx deployment, EnvironmentIx environment) {
+  if (!state.deployments.used(deployment)) return;
+  // Nobody can say whom an environment that is gone concerned.
+  const Environment* row = state.environments.used(environment) ? &state.environments[environment].row : nullptr;
+  ask_again(state, now, [&](VersionIx v, const Rule& rule) {
+    return state.versions[v].deployment == deployment && (!row || rule.looks_at_environment(*row));
+  });
+  // Somebody was told a place in a roll-out that is another one now.
+  size_t ranked = std::erase_if(memo_of(state).ranks, [&](const auto& entry) {
+    auto [version, where] = entry.first;
+    return where == environment && (!state.versions.used(version) || state.versions[version].deployment == deployment);
+  });
+  if (ranked > 0) state.mark_dirty_in(deployment, environment);
+}
+
+}  // namespace ctrlplane::policy

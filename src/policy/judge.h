@@ -1,0 +1,58 @@
+// All rules together: may this version be started on this target now, and if not, why?
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "policy/rule.h"
+
+namespace ctrlplane::policy {
+
+// The rules that apply to the target. Which policies match is kept with the target until a policy or what it
+// looks at changes.
+const RuleSet& rules_of(const State& state, TargetIx target);
+
+// Which rules do not count.
+enum class Waiver : uint8_t {
+  kNone,
+  kReturn,  // the target goes back to what ran here before
+  kForced,  // a person took it upon themselves
+};
+
+struct Judgement {
+  Verdict verdict = Verdict::kAllowed;
+  bool needs_approval = false;
+  bool excluded = false;  // the no is one that takes away what is desired, not one to wait for
+  std::optional<Time> next_at = {};
+};
+// Asks the rules cheapest first and stops at the first no.
+Judgement judge(const State& state, Time now, TargetIx target, VersionIx version, Waiver waiver);
+
+// Does a rule rule it out for good, so that a target that runs it should leave it? A skip that has expired
+// since still counts: its end reverts nothing.
+bool is_excluded(const State& state, Time now, TargetIx target, VersionIx version);
+
+struct Explained {
+  std::string type;               // of the rule; "versionDependency" for what a version says itself
+  const Policy* policy = nullptr;  // null for what is always on
+  const PolicyRule* rule = nullptr;
+  const PolicySkip* skip = nullptr;
+  Evaluation evaluation;
+};
+// Asks all of them, with words.
+std::vector<Explained> explain(const State& state, Time now, TargetIx target, VersionIx version, Waiver waiver);
+
+// ---- Waking those who wait for what happens elsewhere --------------------------------------------------
+// A version has become current on the target: marks whom that concerns.
+void note_success(State& state, Time now, TargetIx target, VersionIx version);
+// Has a policy, environment or deployment been edited since note_edit? Then which rules match and what they say
+// of any target may be different.
+bool is_edited(const State& state);
+void note_edit(State& state);
+// Targets of (deployment, environment) came or went: shares and places have changed.
+void note_membership(State& state, Time now, DeploymentIx deployment, EnvironmentIx environment);
+
+// Is the skip still needed after it has expired, for what runs thanks to it?
+bool outlives_expiry(const State& state, SkipId skip);
+
+}  // namespace ctrlplane::policy

@@ -1,0 +1,23 @@
+// A target's place in the roll-out of a version: its rank by hash among the targets of (deployment, environment).
+#pragma once
+
+#include <cstdint>
+
+#include "state/state.h"
+
+namespace ctrlplane::policy {
+
+// FNV-1a, 64 bits, of the target's key followed by the version's id, both as text.
+uint64_t rollout_hash(const TargetKey& key, VersionId version);
+
+struct Rank {
+  size_t position = 0, of = 0;
+};
+// How long after the start its turn is: so long after the one before; or all within the interval, in whole seconds.
+Duration linear_offset(Rank rank, Duration interval);
+Duration normalized_offset(Rank rank, Duration interval);
+
+// Kept in the state's memo: worked out once per version and environment, and again when targets come or go.
+Rank rollout_rank(const State& state, TargetIx target, VersionIx version);
+
+}  // namespace ctrlplane::policy

@@ -1,0 +1,141 @@
+// How versions fare on the targets of a deployment in an environment: counted as targets come, go and learn,
+// so that a rule about the share of successes need not walk over them.
+#include <algorithm>
+
+#include "state/state.h"
+
+namespace ctrlplane {
+namespace {
+
+constexpr size_t kPastVersions = 8;
+
+// fn(past) for each version once, at its first mention.
+template <class Fn>
+void each_version_of(const std::vector<PastVersionIx>& past, Fn&& fn) {
+  for (auto it = past.begin(); it != past.end(); ++it)
+    if (std::none_of(past.begin(), it, [&](const PastVersionIx& p) { return p.version == it->version; }))
+      fn(*it);
+}
+
+}  // namespace
+
+const State::Pair* State::pair(DeploymentIx d, EnvironmentIx e) const {
+  auto it = pairs_.find({d, e});
+  return it == pairs_.end() ? nullptr : &it->second;
+}
+
+uint32_t State::targets_in(DeploymentIx d, EnvironmentIx e) const {
+  const Pair* p = pair(d, e);
+  return p ? static_cast<uint32_t>(p->targets.size()) : 0;
+}
+
+uint64_t State::membership_epoch(DeploymentIx d, EnvironmentIx e) const {
+  const Pair* p = pair(d, e);
+  return p ? p->epoch : 0;
+}
+
+State::Success State::successes(DeploymentIx d, EnvironmentIx e, VersionIx v) const {
+  const Pair* p = pair(d, e);
+  if (!p) return {};
+  auto it = p->successes.find(v);
+  if (it == p->successes.end()) return {};
+  const Tally& tally = it->second;
+  if (tally.stale) {
+    tally.latest = Time{INT64_MIN};
+    for (TargetIx t : p->targets)
+      each_version_of(targets_[t.n].past, [&](const PastVersionIx& past) {
+        if (past.version == v) tally.latest = std::max(tally.latest, past.first_success);
+      });
+    tally.stale = false;
+  }
+  return {tally.count, tally.latest};
+}
+
+std::vector<std::pair<DeploymentIx, EnvironmentIx>> State::take_changed_pairs() {
+  std::vector<std::pair<DeploymentIx, EnvironmentIx>> all(changed_pairs_.begin(), changed_pairs_.end());
+  changed_pairs_.clear();
+  return all;
+}
+
+void State::enter_pair(TargetIx t) {
+  TargetSlot& slot = targets_[t.n];
+  Pair& p = pairs_[{slot.deployment, slot.environment}];
+  slot.at_in_pair = static_cast<uint32_t>(p.targets.size());
+  p.targets.push_back(t);
+  p.epoch = ++membership_changes_;
+  changed_pairs_.insert({slot.deployment, slot.environment});
+  count_past(t);
+}
+
+void State::leave_pair(TargetIx t) {
+  const TargetSlot& slot = targets_[t.n];
+  discount_past(t);
+  auto it = pairs_.find({slot.deployment, slot.environment});
+  Pair& p = it->second;
+  const TargetIx moved = p.targets.back();
+  p.targets[slot.at_in_pair] = moved;
+  targets_[moved.n].at_in_pair = slot.at_in_pair;
+  p.targets.pop_back();
+  p.epoch = ++membership_changes_;
+  changed_pairs_.insert({slot.deployment, slot.environment});
+  // A walk over the pair's targets may already be past the place it moved to.
+  if (moved != t && !dirty_walks_.empty()) mark_dirty(moved);
+  if (p.targets.empty()) pairs_.erase(it);
+}
+
+void State::count_past(TargetIx t) {
+  const TargetSlot& slot = targets_[t.n];
+  if (slot.past.empty()) return;
+  Pair& p = pairs_.at({slot.deployment, slot.environment});
+  each_version_of(slot.past, [&](const PastVersionIx& past) {
+    Tally& tally = p.successes[past.version];
+    // Stale, it is too late rather than too early: only recounting says what it is without the one that left.
+    tally.latest = tally.count == 0 ? past.first_success : std::max(tally.latest, past.first_success);
+    ++tally.count;
+  });
+}
+
+void State::discount_past(TargetIx t) {
+  const TargetSlot& slot = targets_[t.n];
+  if (slot.past.empty()) return;
+  Pair& p = pairs_.at({slot.deployment, slot.environment});
+  each_version_of(slot.past, [&](const PastVersionIx& past) {
+    auto it = p.successes.find(past.version);
+    CHECK(it != p.successes.end() && it->second.count > 0, "successes out of step");
+    if (--it->second.count == 0)
+      p.successes.erase(it);
+    else if (past.first_success >= it->second.latest)
+      it->second.stale = true;
+  });
+}
+
+void State::replace_past(TargetIx t, const std::vector<PastVersion>& rows) {
+  TargetSlot& slot = targets_[t.n];
+  std::vector<PastVersionIx> past;
+  past.reserve(std::min(rows.size(), kPastVersions));
+  const size_t skip = rows.size() > kPastVersions ? rows.size() - kPastVersions : 0;
+  for (size_t i = skip; i < rows.size(); ++i)
+    if (VersionIx v = versions.find(rows[i].version)) past.push_back({v, rows[i].first_success});
+  if (past == slot.past) return;
+  if (slot.exists) discount_past(t);
+  for (const PastVersionIx& p : past) ++versions[p.version].references;
+  for (PastVersionIx& p : slot.past) set_version_ref(p.version, {});
+  slot.past = std::move(past);
+  slot.past.shrink_to_fit();
+  if (slot.exists) count_past(t);
+}
+
+void State::replace_denied(TargetIx t, const std::vector<VersionId>& rows) {
+  TargetSlot& slot = targets_[t.n];
+  std::vector<VersionIx> denied;
+  denied.reserve(rows.size());
+  for (const VersionId& id : rows)
+    if (VersionIx v = versions.find(id)) denied.push_back(v);
+  if (denied == slot.denied) return;
+  for (VersionIx v : denied) ++versions[v].references;
+  for (VersionIx& v : slot.denied) set_version_ref(v, {});
+  slot.denied = std::move(denied);
+  slot.denied.shrink_to_fit();
+}
+
+}  // namespace ctrlplane

@@ -1,0 +1,163 @@
+// Targets and successes of a deployment in an environment against a count that walks over all rows.
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "state/state.h"
+#include "state/testing.h"
+
+namespace ctrlplane {
+namespace {
+
+using testing::id;
+using testing::kStart;
+
+constexpr uint32_t kResources = 12, kSides = 3, kVersions = 6;
+
+// Every deployment is linked with every environment, except where a selector or a link says otherwise.
+class RandomProgress {
+ public:
+  explicit RandomProgress(uint32_t seed) : rng_(seed) {
+    put(System{.id = id<SystemId>(1), .name = "s"});
+    for (uint64_t n = 0; n < kSides; ++n) put_deployment(n), put_environment(n);
+    for (uint64_t n = 0; n < kResources; ++n) put_resource(n);
+    settle();
+  }
+  uint32_t pick(uint32_t n) { return static_cast<uint32_t>(rng_() % n); }
+
+  void random_step() {
+    switch (pick(12)) {
+      case 0: put_resource(pick(kResources)); break;
+      case 1: put_deployment(pick(kSides)); break;
+      case 2: put_environment(pick(kSides)); break;
+      case 3: erase_side(); break;
+      case 4: erase(Resource{.id = id<ResourceId>(pick(kResources))}); break;
+      case 5: erase_version(); break;
+      case 6: link(); break;
+      default: put_row();
+    }
+    if (pick(2)) advance(pick(8));
+  }
+  void advance(size_t budget) {
+    std::vector<TargetKey> gone;
+    state_.advance(budget, gone);
+    for (const TargetKey& key : gone) erase(TargetState{.key = key});
+  }
+  void settle() {
+    while (!state_.settled()) advance(3);
+  }
+
+  // What the counters say is what the slots say, at any moment; the same number is the same set.
+  void check() {
+    std::map<std::pair<DeploymentIx, EnvironmentIx>, std::set<TargetKey>> sets;
+    std::map<std::tuple<DeploymentIx, EnvironmentIx, VersionIx>, State::Success> naive;
+    each_known([&](TargetIx t) {
+      const TargetSlot& slot = state_.at(t);
+      if (!slot.exists) return;
+      sets[{slot.deployment, slot.environment}].insert(state_.key_of(t));
+      for (const PastVersionIx& p : slot.past) {
+        State::Success& s = naive[{slot.deployment, slot.environment, p.version}];
+        s.latest = s.count++ == 0 ? p.first_success : std::max(s.latest, p.first_success);
+      }
+    });
+    for (uint32_t d = 0; d < state_.deployments.bound(); ++d)
+      for (uint32_t e = 0; e < state_.environments.bound(); ++e) {
+        const auto& set = sets[{DeploymentIx{d}, EnvironmentIx{e}}];
+        ASSERT_EQ(state_.targets_in({d}, {e}), set.size());
+        std::set<TargetKey> listed;
+        state_.each_target_in({d}, {e}, [&](TargetIx t) { listed.insert(state_.key_of(t)); });
+        ASSERT_EQ(listed, set);
+        const uint64_t epoch = state_.membership_epoch({d}, {e});
+        ASSERT_EQ(epoch == 0, set.empty());
+        ASSERT_EQ(set_of_epoch_.try_emplace(epoch, set).first->second, set) << "one number for two sets";
+        for (uint32_t v = 0; v < state_.versions.bound(); ++v)
+          ASSERT_EQ(state_.successes({d}, {e}, {v}),
+                    (naive[{DeploymentIx{d}, EnvironmentIx{e}, VersionIx{v}}]))
+              << "version " << v << " of deployment " << d << " in environment " << e;
+      }
+  }
+
+ private:
+  template <class Fn>
+  void each_known(Fn&& fn) {
+    state_.resources.each([&](ResourceIx, const ResourceSlot& r) {
+      for (TargetIx t : r.targets) fn(t);
+    });
+  }
+  void put(Entity e) { state_.apply(Change::put(std::move(e))); }
+  void erase(Entity e) { state_.apply(Change::erase(std::move(e))); }
+  std::string random_selector() { return pick(2) ? "true" : pick(3) ? "resource.kind == 'a'" : "false"; }
+  void put_resource(uint64_t n) {
+    Resource r{.id = id<ResourceId>(n), .identifier = std::to_string(n), .kind = pick(2) ? "a" : "b"};
+    put(r);
+  }
+  void put_deployment(uint64_t n) {
+    Deployment d{.id = id<DeploymentId>(n), .name = std::to_string(n)};
+    d.resource_selector = random_selector();
+    put(d);
+    put(SystemDeployment{id<SystemId>(1), d.id});
+    for (uint64_t v = 0; v < kVersions; ++v) put_version(n, v);
+  }
+  void put_version(uint64_t deployment, uint64_t n) {
+    Version v{.id = version_id(deployment, n), .deployment = id<DeploymentId>(deployment)};
+    v.tag = std::to_string(n);
+    if (!state_.versions.find(v.id)) put(v);
+  }
+  static VersionId version_id(uint64_t deployment, uint64_t n) {
+    return id<VersionId>(100 * (deployment + 1) + n);
+  }
+  void put_environment(uint64_t n) {
+    Environment e{.id = id<EnvironmentId>(n), .name = std::to_string(n)};
+    e.resource_selector = random_selector();
+    put(e);
+    put(SystemEnvironment{id<SystemId>(1), e.id});
+  }
+  void erase_side() {
+    if (pick(2))
+      erase(Deployment{.id = id<DeploymentId>(pick(kSides))});
+    else
+      erase(Environment{.id = id<EnvironmentId>(pick(kSides))});
+  }
+  void link() {
+    SystemEnvironment e{id<SystemId>(1), id<EnvironmentId>(pick(kSides))};
+    SystemDeployment d{id<SystemId>(1), id<DeploymentId>(pick(kSides))};
+    pick(2) ? (pick(2) ? put(e) : erase(e)) : (pick(2) ? put(d) : erase(d));
+  }
+  void erase_version() {
+    uint64_t d = pick(kSides), v = pick(kVersions);
+    erase(Version{.id = version_id(d, v)});
+    if (pick(2) && state_.deployments.find(id<DeploymentId>(d))) put_version(d, v);
+  }
+  void put_row() {
+    const uint64_t d = pick(kSides);
+    TargetState row{
+        .key = {id<ResourceId>(pick(kResources)), id<EnvironmentId>(pick(kSides)), id<DeploymentId>(d)}};
+    if (!state_.target(row.key)) return;
+    if (pick(8) == 0) return erase(row);
+    for (uint64_t v = 0; v < kVersions; ++v)
+      if (pick(2)) row.past.push_back({version_id(d, v), kStart + seconds(pick(20))});
+    if (pick(2)) row.denied.push_back(version_id(d, pick(kVersions)));
+    if (pick(2)) row.last_version = version_id(d, pick(kVersions));
+    put(row);
+  }
+
+  std::mt19937 rng_;
+  State state_{WorkspaceId{}};
+  std::map<uint64_t, std::set<TargetKey>> set_of_epoch_;
+};
+
+TEST(Progress, is_what_a_walk_over_all_targets_says_however_it_came_about) {
+  for (uint32_t seed = 1; seed <= 4; ++seed) {
+    SCOPED_TRACE(seed);
+    RandomProgress world(seed);
+    for (int step = 0; step < 1000; ++step) {
+      world.random_step();
+      if (world.pick(4) == 0) world.check();
+      if (world.pick(40) == 0) world.settle();
+      if (::testing::Test::HasFatalFailure()) FAIL() << "at step " << step;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace ctrlplane
