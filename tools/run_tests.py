@@ -45,6 +45,23 @@ class Part:
     timeout_s: int = 600
 
 
+def python_with(*modules):
+    """A python3 that has these modules: the first on the path may be one that knows nothing of the packages."""
+    for folder in os.get_exec_path():
+        python = os.path.join(folder, "python3")
+        if os.access(python, os.X_OK) and subprocess.run([python, "-c", "import " + ", ".join(modules)],
+                                                         capture_output=True, check=False).returncode == 0:
+            return python
+    return "python3"
+
+
+PYTEST_MODULES = ("pytest", "requests", "jsonschema", "yaml")
+
+
+def pytest_command(folder, *more):
+    return ["@pytest", "-m", "pytest", "-q", "-p", "no:cacheprovider", folder, *more]
+
+
 PARTS = [
     Part("tidy", "rules of the source tree (tools/tidy.py)", 0.1,
          command=["python3", "tools/tidy.py"]),
@@ -53,6 +70,10 @@ PARTS = [
     Part("unit", "GoogleTest programs, stores and scenarios included", 1),
     Part("cel", "public CEL conformance cases", 0.1, target="cel_conformance",
          files=[CEL_CASES], command=["build/dev/bin/cel_conformance", CEL_CASES]),
+    Part("schedule", "recurring windows compared with python3-dateutil", 0.5, target="schedule_probe",
+         files=["tests/schedule/differential_test.py"], command=["@dateutil", "tests/schedule/differential_test.py"]),
+    Part("api", "the program over its sockets, on SQLite and PostgreSQL", 3, target="ctrlplane", files=["tests/api"],
+         command=pytest_command("tests/api"), timeout_s=1200),
     Part("sim", "simulator, seeds 1 to 1000", 6, preset="release", target="sim", timeout_s=3600,
          command=["build/release/bin/sim", "--seeds", "1..1000"]),
     Part("asan", "unit under the address and undefined sanitizers", 4, preset="asan", only_all=True,
@@ -203,12 +224,16 @@ def run_gtest(program, folder, timeout_s, pattern=None, prefix=(), env=None):
 
 
 def count_output(output, code, timeout_s):
-    """The tally a program prints: its last `N passed, M failed`, or unittest's summary."""
+    """The tally a program prints: its last `N passed, M failed`, or the summary of pytest or unittest."""
     tally = None
     own = re.findall(r"^(\d+) passed, (\d+) failed$", output, re.M)
+    pytest = re.findall(r"^(?:=+ )?((?:\d+ \w+, )*\d+ \w+) in [\d.]+s", output, re.M)
     unittest = re.findall(r"^Ran (\d+) tests? in ", output, re.M)
     if own:
         tally = Tally(int(own[-1][0]), int(own[-1][1]))
+    elif pytest:
+        counts = {word.rstrip("s"): int(n) for n, word in re.findall(r"(\d+) (passed|failed|errors?)", pytest[-1])}
+        tally = Tally(counts.get("passed", 0), counts.get("failed", 0) + counts.get("error", 0))
     elif unittest:
         end = output[output.rindex("\nRan "):]
         failed = sum(int(n) for n in re.findall(r"(?:failures|errors)=(\d+)", end))
@@ -227,7 +252,9 @@ def run_command(part):
     def show(line):
         print(f"  {line}".rstrip(), flush=True)
 
-    output, code = run(part.command, part.timeout_s, on_line=show)
+    modules = {"@pytest": PYTEST_MODULES, "@dateutil": ("dateutil",)}.get(part.command[0])
+    command = [python_with(*modules), *part.command[1:]] if modules else part.command
+    output, code = run(command, part.timeout_s, on_line=show)
     tally, problem = count_output(output, code, part.timeout_s)
     if problem:
         print(f"  {part.name}: {problem}")

@@ -83,6 +83,12 @@ class CountOutput(unittest.TestCase):
         failed = "F\nRan 3 tests in 0.1s\n\nFAILED (failures=1, errors=1)\n"
         self.assertEqual(count_output(failed, 1, 9)[0], Tally(1, 2))
 
+    def test_pytest(self):
+        self.assertEqual(count_output("....\n120 passed in 12.34s\n", 0, 9)[0], Tally(120, 0))
+        bad = "F.E\n3 failed, 120 passed, 1 error in 61.20s (0:01:01)\n"
+        self.assertEqual(count_output(bad, 1, 9)[0], Tally(120, 4))
+        self.assertEqual(count_output("no tests ran in 0.01s\n", 5, 9)[0], Tally(0, 1))
+
     def test_what_cannot_be_counted_failed(self):
         self.assertEqual(count_output("hello\n", 0, 9)[0], Tally(0, 1))
         self.assertEqual(count_output("0 passed, 0 failed\n", 0, 9)[0], Tally(0, 1))

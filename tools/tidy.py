@@ -243,9 +243,14 @@ def independent_checker(tree):
 # Header → the path prefixes that may include it. Tests beside a source may do what tests/ may.
 HEAVY = [
     (r"boost/(?:asio|beast)\b.*", ("src/net/",)),
-    (r"boost/json(?:\.hpp|/(?!fwd\.hpp).*)", ("src/model/json.cpp", "src/api/*.cpp", "tests/*.cpp")),
+    (r"boost/json(?:\.hpp|/(?!fwd\.hpp).*)", ("src/model/json.cpp", "src/model/policy.cpp", "src/policy/rule_body.cpp",
+                                             "src/api/*.cpp", "src/agent/*.cpp", "src/cli/*.cpp", "src/app/*.cpp",
+                                             "tests/*.cpp")),
     (r"spdlog/.*", ("src/base/log.cpp",)),
-    (r"CLI/.*", ("src/app/",)),
+    (r"CLI/.*", ("src/app/", "src/cli/")),
+    (r"curl/.*", ("src/net/",)),
+    (r"sodium\.h", ("src/api/",)),
+    (r"yaml-cpp/.*", ("src/cli/",)),
     (r"(?:postgresql/)?libpq-fe\.h", ("src/store/postgres", "tests/", "bench/")),
     (r"sqlite3\.h", ("src/store/sqlite", "tests/", "bench/")),
 ]

@@ -51,9 +51,9 @@ void set_level(Level level) { logger().set_level(native(level)); }
 
 void set_format(Format format) {
   g_json = format == Format::kJson;
-  logger().set_pattern(g_json ? R"({"time":"%Y-%m-%dT%H:%M:%S.%eZ","level":"%l",%v})"
-                              : "%Y-%m-%dT%H:%M:%S.%eZ %l %v",
-                       spdlog::pattern_time_type::utc);
+  logger().set_pattern(
+      g_json ? R"({"time":"%Y-%m-%dT%H:%M:%S.%eZ","level":"%l",%v})" : "%Y-%m-%dT%H:%M:%S.%eZ %l %v",
+      spdlog::pattern_time_type::utc);
 }
 
 void write(Level level, std::string_view message, std::initializer_list<Field> fields) {

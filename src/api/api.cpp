@@ -1,0 +1,104 @@
+#include "api/api.h"
+
+#include <fmt/core.h>
+
+#include "api/openapi.h"
+#include "api/secret.h"
+#include "api/shapes.h"
+#include "base/log.h"
+
+namespace ctrlplane::api {
+namespace {
+
+constexpr Duration kSlow = seconds(1);
+constexpr Duration kOwnerPatience = seconds(3);
+constexpr Duration kOwnerPoll = milliseconds(5);
+
+}  // namespace
+
+Api::Api(Executor& executor, Replica& replica, store::Store& store, ApiOptions options)
+    : executor_(executor),
+      replica_(replica),
+      store_(store),
+      options_(std::move(options)),
+      shapes_(kShapes),
+      router_(families(), shapes_),
+      events_(executor, directory_),
+      openapi_(openapi_document(router_, shapes_, options_.version)),
+      pool_(std::make_unique<WorkPool>(options_.pool_threads, options_.pool_bound)) {
+  init_secrets();
+  for (size_t i = 0; i < router_.routes().size(); ++i) stats_.push_back(std::make_unique<RouteStats>());
+}
+
+Api::~Api() = default;
+
+void Api::stop() { pool_.reset(); }
+
+void Api::handle(net::Request request, net::Responder responder) {
+  std::make_shared<Call>(*this, std::move(request), std::move(responder))->run();
+}
+
+size_t Api::body_limit(const net::Request& head) const {
+  auto segments = head.path_segments();
+  if (!segments) return options_.max_body_bytes;
+  RouteMatch m = router_.match(head.method, *segments);
+  return m.route && m.route->route->bulk ? options_.max_bulk_body_bytes : options_.max_body_bytes;
+}
+
+void Api::submit(WorkspaceId workspace, ctrlplane::Request request, ReplyFn done) {
+  executor_.post([this, workspace, request = std::move(request), done = std::move(done)]() mutable {
+    submit_by(boot() + kOwnerPatience, workspace, std::move(request), std::move(done));
+  });
+}
+
+// A workspace that was made or is being taken over just now is here in a moment: better a short wait than a
+// client's error.
+void Api::submit_by(Duration deadline, WorkspaceId workspace, ctrlplane::Request request, ReplyFn done) {
+  if (replica_.loop(workspace) || boot() >= deadline)
+    return replica_.submit(workspace, std::move(request), std::move(done));
+  executor_.post_after(kOwnerPoll, [this, deadline, workspace, request = std::move(request),
+                                    done = std::move(done)]() mutable {
+    submit_by(deadline, workspace, std::move(request), std::move(done));
+  });
+}
+
+void Api::note(const Call& call, int status, Duration took) {
+  if (!call.route_) {
+    ++unmatched_;
+    return;
+  }
+  RouteStats& stats = *stats_[static_cast<size_t>(call.route_ - router_.routes().data())];
+  ++stats.by_class[static_cast<size_t>(status / 100) % 6];
+  stats.total_us += static_cast<uint64_t>(took.us);
+  if (status < 500 && took < kSlow) return;
+  log::warn(status >= 500 ? "request failed" : "slow request", {{"operation", std::string(call.route().id)},
+                                                                {"status", std::to_string(status)},
+                                                                {"ms", std::to_string(took.us / 1000)},
+                                                                {"actor", call.who().email}});
+}
+
+std::string Api::metrics() const {
+  std::string out =
+      "# HELP ctrlplane_http_requests_total Requests by operation and class of status.\n"
+      "# TYPE ctrlplane_http_requests_total counter\n";
+  for (size_t i = 0; i < stats_.size(); ++i)
+    for (size_t c = 1; c < 6; ++c)
+      if (uint64_t n = stats_[i]->by_class[c])
+        out += fmt::format("ctrlplane_http_requests_total{{operation=\"{}\",status=\"{}xx\"}} {}\n",
+                           router_.routes()[i].route->id, c, n);
+  out +=
+      "# HELP ctrlplane_http_request_seconds_total Time spent until answered, by operation.\n"
+      "# TYPE ctrlplane_http_request_seconds_total counter\n";
+  for (size_t i = 0; i < stats_.size(); ++i)
+    if (uint64_t us = stats_[i]->total_us)
+      out += fmt::format("ctrlplane_http_request_seconds_total{{operation=\"{}\"}} {:.6f}\n",
+                         router_.routes()[i].route->id, static_cast<double>(us) / 1e6);
+  out += fmt::format("# TYPE ctrlplane_http_unmatched_total counter\nctrlplane_http_unmatched_total {}\n",
+                     unmatched_.load());
+  out += fmt::format("# TYPE ctrlplane_pool_waiting gauge\nctrlplane_pool_waiting {}\n",
+                     pool_ ? pool_->waiting() : 0);
+  for (const auto& source : metric_sources_) source(out);
+  return out;
+}
+
+}  // namespace ctrlplane::api

@@ -1,0 +1,306 @@
+#include "api/call.h"
+
+#include <boost/json.hpp>
+#include <fmt/core.h>
+
+#include "api/api.h"
+#include "base/log.h"
+
+namespace ctrlplane::api {
+namespace {
+
+// Reading a larger body takes long enough to hold up others on the I/O thread.
+constexpr size_t kSmallBody = 64 * 1024;
+constexpr size_t kMaxDepth = 64;
+
+std::string error_body(const Error& error) {
+  JsonWriter w;
+  w.open().member("message", error.message).member("error", error.message);
+  w.member("code", to_string(error.code));
+  if (!error.details.empty()) {
+    w.key("details").open_array();
+    for (const ErrorDetail& d : error.details)
+      w.open().member("path", d.path).member("message", d.message).close();
+    w.close_array();
+  }
+  w.close();
+  return w.take();
+}
+
+net::Response json_response(int status, std::string body) {
+  net::Response r{.status = status, .headers = {{"Content-Type", "application/json; charset=utf-8"}}};
+  r.headers.add("Cache-Control", "no-store");
+  r.headers.add("X-Content-Type-Options", "nosniff");
+  r.body = std::move(body);
+  return r;
+}
+
+bool is_json(std::string_view content_type) {
+  size_t end = content_type.find(';');
+  std::string type(content_type.substr(0, end));
+  for (char& c : type) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  while (!type.empty() && type.back() == ' ') type.pop_back();
+  return type == "application/json" || type.ends_with("+json");
+}
+
+std::string_view cookie(const net::Request& request, std::string_view name) {
+  const std::string* header = request.headers.find("cookie");
+  if (!header) return {};
+  std::string_view rest = *header;
+  while (!rest.empty()) {
+    size_t end = rest.find(';');
+    std::string_view pair = rest.substr(0, end);
+    while (pair.starts_with(' ')) pair.remove_prefix(1);
+    if (pair.starts_with(name) && pair.substr(name.size()).starts_with('='))
+      return pair.substr(name.size() + 1);
+    if (end == std::string_view::npos) break;
+    rest.remove_prefix(end + 1);
+  }
+  return {};
+}
+
+Error invalid_all(std::vector<ErrorDetail> details) {
+  Error e{ErrorCode::kInvalid, details[0].path + ": " + details[0].message};
+  e.details = std::move(details);
+  return e;
+}
+
+// A query value as the JSON its shape speaks of.
+boost::json::value query_value(const Shape& shape, const std::string& text) {
+  if (shape.kind == Shape::Kind::kInteger) {
+    int64_t n = 0;
+    auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
+    if (error == std::errc() && end == text.data() + text.size()) return n;
+  }
+  if (shape.kind == Shape::Kind::kBoolean && (text == "true" || text == "false")) return text == "true";
+  return boost::json::string(text);
+}
+
+}  // namespace
+
+struct Call::Parsed {
+  boost::json::value value;
+};
+
+Call::Call(Api& api, net::Request request, net::Responder responder)
+    : api_(api), request_(std::move(request)), responder_(std::move(responder)) {
+  began_ = api_.executor_.clock().boot();
+}
+
+Call::~Call() {
+  if (responder_) refuse({ErrorCode::kInternal, "the request was dropped unanswered"});
+}
+
+// ---- What was asked --------------------------------------------------------------------------------------
+
+Status Call::match() {
+  auto segments = request_.path_segments();
+  if (!segments) return std::unexpected(segments.error());
+  RouteMatch m = api_.router_.match(request_.method, *segments);
+  if (!m.route && m.allow.empty())
+    return fail(ErrorCode::kNotFound, fmt::format("there is nothing at {}", request_.path.substr(0, 200)));
+  if (!m.route) {
+    ++api_.unmatched_;
+    net::Response r = json_response(
+        405, error_body({ErrorCode::kInvalid, fmt::format("{} is not possible here; there is {}",
+                                                          request_.method.substr(0, 20), m.allow)}));
+    r.headers.add("Allow", m.allow);
+    return respond(std::move(r));
+  }
+  route_ = m.route;
+  arguments_ = std::move(m.arguments);
+  return {};
+}
+
+Status Call::identify() {
+  using Where = Permission::Where;
+  const Permission& permission = route().permission;
+  if (permission.where == Where::kNobody) return {};
+  const std::string* key = request_.headers.find("x-api-key");
+  const std::string* authorization = request_.headers.find("authorization");
+  std::string_view token = cookie(request_, "ctrlplane_session");
+  if (key) {
+    who_ = TRY(api_.directory_.by_key(*key, now()));
+  } else if (authorization && authorization->starts_with("Bearer ")) {
+    who_ = TRY(api_.directory_.by_key(std::string_view(*authorization).substr(7), now()));
+  } else if (!token.empty()) {
+    who_ = TRY(api_.directory_.by_session(token, now()));
+    // A foreign page can make a browser send the cookie, but not this header.
+    if (request_.method != "GET" && request_.method != "HEAD" && !request_.headers.find("x-requested-with"))
+      return fail(ErrorCode::kForbidden, "a write with a session needs the header x-requested-with");
+  } else {
+    return fail(ErrorCode::kUnauthenticated, "'X-API-Key' header required");
+  }
+  if (permission.where == Where::kWorkspace) {
+    auto workspace = api_.directory_.workspace(who_, argument("workspaceId"));
+    if (!workspace)
+      return fail(ErrorCode::kNotFound,
+                  fmt::format("no workspace '{}'", argument("workspaceId").substr(0, 100)));
+    workspace_ = workspace->id;
+  }
+  return api_.directory_.allows(who_, permission, workspace_);
+}
+
+Status Call::read_query() {
+  query_ = TRY(request_.query_pairs());
+  for (const auto& [name, value] : query_) {
+    auto known = std::find_if(route_->query.begin(), route_->query.end(),
+                              [&](const auto& q) { return q.first == name; });
+    if (known == route_->query.end()) return invalid(name, "is no parameter of this operation");
+    if (value.empty()) return invalid(name, "has no value");
+    auto complaints = api_.shapes_.check(*known->second, query_value(*known->second, value));
+    if (complaints.empty()) continue;
+    complaints[0].path = name;
+    return std::unexpected(invalid_all({complaints[0]}));
+  }
+  return {};
+}
+
+Status Call::read_body() {
+  if (!route_->body) return {};
+  if (request_.body.empty() && route().body_optional) return {};
+  const std::string* type = request_.headers.find("content-type");
+  if (!type || !is_json(*type))
+    return fail(ErrorCode::kUnsupported,
+                fmt::format("the body must be application/json, not {}", type ? *type : "without a type"));
+  parsed_ = std::make_unique<Parsed>();
+  boost::json::error_code error;
+  boost::json::parse_options options;
+  options.max_depth = kMaxDepth;
+  boost::json::stream_parser parser({}, options);
+  parser.write(request_.body, error);
+  if (!error) parser.finish(error);
+  if (error) return fail(ErrorCode::kInvalid, "the body is not JSON: " + error.message());
+  parsed_->value = parser.release();
+  auto complaints = api_.shapes_.check(*route_->body, parsed_->value);
+  if (!complaints.empty()) return std::unexpected(invalid_all(std::move(complaints)));
+  if (parsed_->value.is_object()) body_ = Body(parsed_->value.get_object());
+  return {};
+}
+
+std::string_view Call::argument(std::string_view name) const {
+  for (size_t i = 0; i < route_->parameters.size(); ++i)
+    if (route_->parameters[i] == name) return arguments_[i];
+  return {};
+}
+
+std::optional<std::string> Call::query(std::string_view name) const {
+  for (const auto& [key, value] : query_)
+    if (key == name) return value;
+  return std::nullopt;
+}
+
+Page Call::page() const {
+  Page page;
+  if (auto text = query("limit")) page.limit = static_cast<size_t>(std::stoll(*text));
+  if (auto text = query("offset")) page.offset = static_cast<size_t>(std::stoll(*text));
+  return page;
+}
+
+std::optional<Idempotency> Call::idempotency() const {
+  if (request_.method != "POST") return std::nullopt;
+  const std::string* key = request_.headers.find("idempotency-key");
+  if (!key || key->empty()) return std::nullopt;
+  std::string identity = fmt::format("{}\n{}\n{}", who_.user.str(), request_.path, *key);
+  return Idempotency{digest_of(identity), digest_of(request_.query + "\n" + request_.body)};
+}
+
+// ---- The way through -------------------------------------------------------------------------------------
+
+void Call::run() {
+  auto step = [this](Status status) {
+    if (!status) refuse(status.error());
+    return status.has_value() && responder_.has_value();
+  };
+  if (!step(match()) || !step(identify()) || !step(read_query())) return;
+  auto rest = [](Call& call) -> Status {
+    TRY(call.read_body());
+    return call.route().handler(call);
+  };
+  step(request_.body.size() > kSmallBody ? later(rest) : rest(*this));
+}
+
+Status Call::later(std::function<Status(Call&)> task) {
+  bool taken = api_.pool_->post([self = shared_from_this(), task = std::move(task)] {
+    if (auto status = task(*self); !status) self->refuse(status.error());
+  });
+  if (!taken) return fail(ErrorCode::kBusy, "too many requests are waiting; try again");
+  return {};
+}
+
+Status Call::submit(WorkspaceId workspace, Command command, RenderFn render,
+                    std::function<void(Call&, Reply)> then) {
+  ctrlplane::Request request{std::move(command), who_.actor(), {}, std::move(render)};
+  if (!std::holds_alternative<Query>(request.command)) request.idempotency = idempotency();
+  api_.submit(
+      workspace, std::move(request),
+      [self = shared_from_this(), then = std::move(then)](Reply reply) { then(*self, std::move(reply)); });
+  return {};
+}
+
+Status Call::read_from(WorkspaceId workspace, ReadFn read) {
+  return submit(workspace, Query{std::move(read)}, {}, [](Call& call, Reply reply) {
+    reply ? void(call.reply(std::move(reply->text))) : call.refuse(reply.error());
+  });
+}
+
+Status Call::write_to(WorkspaceId workspace, Command command, RenderFn render) {
+  return submit(workspace, std::move(command), std::move(render), [](Call& call, Reply reply) {
+    reply ? void(call.reply(std::move(reply->text))) : call.refuse(reply.error());
+  });
+}
+
+store::Store& Call::store() { return api_.store_; }
+
+Time Call::now() const { return api_.executor_.clock().wall(); }
+
+// ---- Answers ---------------------------------------------------------------------------------------------
+
+Status Call::reply(int status, std::string json) {
+  return respond(json_response(status, status == 204 ? std::string() : std::move(json)));
+}
+
+Status Call::respond(net::Response response) {
+  if (!responder_) return {};
+  api_.note(*this, response.status, api_.executor_.clock().boot() - began_);
+  net::Responder responder = std::move(*responder_);
+  responder_.reset();
+  responder.respond(std::move(response));
+  return {};
+}
+
+net::EventStream Call::stream(net::Response head) {
+  if (!responder_) return {};
+  api_.note(*this, head.status, api_.executor_.clock().boot() - began_);
+  net::Responder responder = std::move(*responder_);
+  responder_.reset();
+  return responder.stream(std::move(head));
+}
+
+void Call::refuse(const Error& error) {
+  int status = http_status(error.code);
+  if (error.code == ErrorCode::kInternal)
+    log::error("request failed", {{"path", request_.path.substr(0, 300)}, {"error", error.message}});
+  net::Response response = json_response(status, error_body(error));
+  if (status == 503 || status == 429) response.headers.add("Retry-After", "1");
+  if (status == 401) response.headers.add("WWW-Authenticate", "ApiKey");
+  respond(std::move(response));
+}
+
+RenderFn accepted(std::string_view message) {
+  return [text = std::string(message)](const State&, Time, const Answer& answer) {
+    JsonWriter w;
+    w.open().member("id", answer.id).member("message", text).close();
+    return w.take();
+  };
+}
+
+net::Response Api::error_response(int status) const {
+  std::string_view phrase = net::reason_phrase(status);
+  ErrorCode code = status == 413   ? ErrorCode::kTooLarge
+                   : status >= 500 ? ErrorCode::kInternal
+                                   : ErrorCode::kInvalid;
+  return json_response(status, error_body({code, std::string(phrase)}));
+}
+
+}  // namespace ctrlplane::api

@@ -1,0 +1,129 @@
+#include <fmt/core.h>
+
+#include "api/cold.h"
+#include "api/families.h"
+#include "api/views.h"
+
+namespace ctrlplane::api {
+namespace {
+
+Status deployment_exists(const State& s, DeploymentId id) {
+  if (s.deployments.find(id)) return {};
+  return fail(ErrorCode::kNotFound, fmt::format("no deployment {}", id.str()));
+}
+
+// All of them, also those that are only in the store.
+Status list(Call& c) {
+  DeploymentId id = TRY(c.id<DeploymentId>("deploymentId"));
+  bool ascending = c.query("order") == "asc";
+  return c.ask<bool>(
+      [id](const State& s, Time) -> Result<bool> {
+        TRY(deployment_exists(s, id));
+        return true;
+      },
+      [id, ascending](Call& call, bool) -> Status {
+        store::ColdQuery query;
+        query.equals = {{"deployment_id", store::CellView(id.uuid)}};
+        query.order_by = "created_at";
+        query.descending = !ascending;
+        auto found = TRY(cold_page<Version>(call.store(), call.workspace(), query, call.page()));
+        return call.reply(cold_page_text(found.items, found.total, call.page(),
+                                         [](JsonWriter& w, const Version& v) { write(w, v); }));
+      });
+}
+
+Status create(Call& c) {
+  const Body& b = c.body();
+  CreateVersion v{.deployment = TRY(c.id<DeploymentId>("deploymentId"))};
+  v.tag = b.text("tag");
+  v.name = b.text("name");
+  v.message = b.text("message");
+  if (auto status = b.maybe_text("status")) v.status = *parse_enum<VersionStatus>(*status);
+  v.config = TRY(b.document("config"));
+  v.agent_config = TRY(b.document("jobAgentConfig"));
+  v.metadata = b.metadata("metadata");
+  if (auto dependencies = b.object("dependencies"))
+    for (const std::string& id : dependencies->names()) {
+      auto deployment = DeploymentId::parse(id);
+      if (!deployment) return invalid("dependencies", fmt::format("'{}' is no deployment id", id));
+      v.dependencies.emplace_back(*deployment, dependencies->object(id)->text("versionSelector"));
+    }
+  // createdAt is checked and not used: the order of versions is the order in which they came.
+  return c.write(std::move(v), [](const State& s, Time, const Answer& answer) {
+    return text_of(s.versions[s.versions.find(VersionId{answer.id})].row);
+  });
+}
+
+Status get(Call& c) {
+  VersionId id = TRY(c.id<VersionId>("versionId"));
+  return c.later([id](Call& call) -> Status {
+    auto version = TRY(row<Version>(call.store(), call.workspace(), id.uuid));
+    if (!version) return fail(ErrorCode::kNotFound, fmt::format("no version {}", id.str()));
+    return call.reply(text_of(*version));
+  });
+}
+
+Status update(Call& c) {
+  VersionId id = TRY(c.id<VersionId>("versionId"));
+  for (const std::string& name : c.body().names())
+    if (name != "status" && name != "message" && name != "id")
+      return invalid(name, "a version is immutable: only its status and message can change");
+  auto status = c.body().maybe_text("status");
+  if (!status) return invalid("status", "is required");
+  SetVersionStatus command{id, *parse_enum<VersionStatus>(*status), c.body().text("message")};
+  return c.write(std::move(command), [id](const State& s, Time, const Answer&) {
+    return text_of(s.versions[s.versions.find(id)].row);
+  });
+}
+
+}  // namespace
+
+Family version_family() {
+  using namespace permission;
+  constexpr std::string_view kAll = CTRLPLANE_W "/deployments/{deploymentId}/versions";
+  constexpr std::string_view kOne = CTRLPLANE_W "/deployment-versions/{versionId}";
+  return {"Versions",
+          {
+              {.method = "GET",
+               .path = kAll,
+               .id = "listDeploymentVersions",
+               .summary = "Versions of a deployment, newest first",
+               .permission = kRead,
+               .query = paged({{"order", "\"asc\" | \"desc\"", "by time of creation"}}),
+               .outcomes = {{200, "DeploymentVersionPage"}},
+               .handler = list},
+              {.method = "POST",
+               .path = kAll,
+               .id = "createDeploymentVersion",
+               .summary = "Register a version",
+               .permission = kVersionWrite,
+               .body = "CreateDeploymentVersionRequest",
+               .outcomes = {{200, "DeploymentVersion"}},
+               .handler = create},
+              {.method = "GET",
+               .path = kOne,
+               .id = "getDeploymentVersion",
+               .summary = "A version",
+               .permission = kRead,
+               .outcomes = {{200, "DeploymentVersion"}},
+               .handler = get},
+              {.method = "PATCH",
+               .path = kOne,
+               .id = "updateDeploymentVersion",
+               .summary = "Change a version's status",
+               .permission = kVersionWrite,
+               .body = "UpdateDeploymentVersionRequest",
+               .outcomes = {{202, "DeploymentVersion"}},
+               .handler = update},
+              {.method = "PATCH",
+               .path = CTRLPLANE_W "/deploymentversions/{versionId}",
+               .id = "updateDeploymentVersionOldPath",
+               .summary = "The same under its older path",
+               .permission = kVersionWrite,
+               .body = "UpdateDeploymentVersionRequest",
+               .outcomes = {{202, "DeploymentVersion"}},
+               .handler = update},
+          }};
+}
+
+}  // namespace ctrlplane::api

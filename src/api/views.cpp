@@ -1,0 +1,89 @@
+#include "api/views.h"
+
+namespace ctrlplane::api {
+
+void write(JsonWriter& w, const Workspace& row) {
+  w.open().member("id", row.id).member("name", row.name).member("slug", row.slug);
+  w.member("createdAt", row.created_at).close();
+}
+
+void write(JsonWriter& w, const User& row) {
+  w.open().member("id", row.id).member("email", row.email).member("name", row.name);
+  w.member("admin", row.admin).member("hasPassword", !row.password_hash.empty());
+  w.member("createdAt", row.created_at).close();
+}
+
+void write(JsonWriter& w, const ApiKey& row, std::string_view secret_once) {
+  w.open().member("id", row.id).member("name", row.name).member("prefix", row.prefix);
+  w.member("userId", row.user);
+  if (row.role) w.member("role", to_string(*row.role));
+  w.member("workspaceId", row.workspace).member("expiresAt", row.expires_at);
+  w.member("createdAt", row.created_at).member_unless_empty("key", secret_once).close();
+}
+
+void write(JsonWriter& w, WorkspaceId workspace, const System& row) {
+  w.open().member("id", row.id).member("workspaceId", workspace).member("name", row.name);
+  w.member("slug", row.slug).member_unless_empty("description", row.description);
+  w.member("metadata", row.metadata).close();
+}
+
+void write(JsonWriter& w, WorkspaceId workspace, const Environment& row) {
+  w.open().member("id", row.id).member("workspaceId", workspace).member("name", row.name);
+  w.member_unless_empty("description", row.description).member("resourceSelector", row.resource_selector);
+  w.member("metadata", row.metadata).member("createdAt", row.created_at).close();
+}
+
+void write(JsonWriter& w, WorkspaceId workspace, const Deployment& row) {
+  w.open().member("id", row.id).member("workspaceId", workspace).member("name", row.name);
+  w.member("slug", row.slug).member_unless_empty("description", row.description);
+  w.member("resourceSelector", row.resource_selector).member("jobAgentSelector", row.agent_selector);
+  w.member("jobAgentConfig", row.agent_config);
+  if (row.job_timeout) w.member("jobTimeout", format_iso8601(*row.job_timeout));
+  w.member("metadata", row.metadata).member("createdAt", row.created_at).close();
+}
+
+void write(JsonWriter& w, WorkspaceId workspace, const Provider& row) {
+  w.open().member("id", row.id).member("workspaceId", workspace).member("name", row.name);
+  w.member("createdAt", row.created_at).member("metadata", row.metadata).close();
+}
+
+void write(JsonWriter& w, WorkspaceId workspace, const Resource& row) {
+  w.open().member("id", row.id).member("workspaceId", workspace).member("identifier", row.identifier);
+  w.member("name", row.name).member("kind", row.kind).member("version", row.version);
+  w.member("config", row.config).member("metadata", row.metadata).member("providerId", row.provider);
+  w.member("createdAt", row.created_at).member("updatedAt", row.updated_at).close();
+}
+
+void write(JsonWriter& w, WorkspaceId workspace, const JobAgent& row) {
+  w.open().member("id", row.id).member("workspaceId", workspace).member("name", row.name);
+  w.member("type", row.type).member("config", row.config).member("metadata", row.metadata).close();
+}
+
+void write(JsonWriter& w, const Version& row) {
+  w.open().member("id", row.id).member("name", row.name).member("tag", row.tag);
+  w.member("config", row.config).member("jobAgentConfig", row.agent_config);
+  w.member("deploymentId", row.deployment).member("status", to_string(row.status));
+  w.member_unless_empty("message", row.message).member("createdAt", row.created_at);
+  w.member("metadata", row.metadata).key("dependencies").open().close().close();
+}
+
+void write(JsonWriter& w, const AuditEntry& row) {
+  w.open().member("id", row.id).member("at", row.at).member("actor", row.actor);
+  w.member("action", row.action).member("subject", row.subject);
+  w.key("details").raw(row.details).close();
+}
+
+void write(JsonWriter& w, const TargetKey& key) {
+  w.open().member("resourceId", key.resource).member("environmentId", key.environment);
+  w.member("deploymentId", key.deployment).member("key", key.str()).close();
+}
+
+void write(JsonWriter& w, const Release& row, const Version* version) {
+  w.open().member("id", row.id).member("createdAt", row.created_at).key("releaseTarget");
+  write(w, row.target);
+  w.key("variables").open().close().key("encryptedVariables").open_array().close_array();
+  if (version) write(w.key("version"), *version);
+  w.close();
+}
+
+}  // namespace ctrlplane::api

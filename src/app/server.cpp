@@ -1,0 +1,265 @@
+#include "app/server.h"
+
+#include <unistd.h>
+
+#include <future>
+#include <random>
+
+#include <fmt/core.h>
+
+#include "api/secret.h"
+#include "base/log.h"
+#include "store/postgres/postgres_store.h"
+#include "store/sqlite/sqlite_store.h"
+
+namespace ctrlplane::app {
+namespace {
+
+constexpr Duration kStartPatience = seconds(60);
+constexpr Duration kStartPoll = milliseconds(20);
+
+Uuid random_uuid() {
+  static thread_local std::random_device device;
+  uint64_t high = uint64_t{device()} << 32 | device(), low = uint64_t{device()} << 32 | device();
+  high = (high & ~0xf000ull) | 0x4000;
+  low = (low & ~(3ull << 62)) | 2ull << 62;
+  return Uuid::from_halves(high, low);
+}
+
+std::string host_name() {
+  char name[256] = {};
+  return ::gethostname(name, sizeof name - 1) == 0 ? name : "localhost";
+}
+
+}  // namespace
+
+// ---- Workspaces
+// ----------------------------------------------------------------------------------------------
+
+void WorkspaceKeeper::want(WorkspaceId workspace) {
+  {
+    std::lock_guard lock(mutex_);
+    wanted_.insert(workspace);
+  }
+  replica_.want(workspace);
+}
+
+void WorkspaceKeeper::loaded(WorkspaceLoop& loop) {
+  if (loop.workspace() != kInstanceWorkspace) return;
+  for (const auto& [id, row] : loop.state()->workspaces) want(id);
+}
+
+void WorkspaceKeeper::committed(WorkspaceId workspace, int64_t, Time, const Changes& changes) {
+  if (workspace != kInstanceWorkspace) return;
+  for (const Change& c : changes)
+    if (const auto* row = std::get_if<Workspace>(&c.entity); row && c.op == Change::Op::kPut) want(row->id);
+}
+
+std::vector<WorkspaceId> WorkspaceKeeper::wanted() const {
+  std::lock_guard lock(mutex_);
+  return {wanted_.begin(), wanted_.end()};
+}
+
+void LogReceiver::deliver(const SendPermit& permit,
+                          std::move_only_function<void(SendOutcome, std::string)> done) {
+  log::warn("notice to operators", {{"notice", permit.item.payload}});
+  executor_.post([done = std::move(done)]() mutable { done(SendOutcome::kAccepted, ""); });
+}
+
+// ---- Starting
+// ------------------------------------------------------------------------------------------------
+
+Status Server::open_store() {
+  const std::string& url = settings_.database;
+  if (url.starts_with("sqlite:")) {
+    std::string path = url.substr(7);
+    if (path.empty()) return fail(ErrorCode::kInvalid, "database: sqlite: wants a file name behind it");
+    store_ = TRY(store::SqliteStore::open(path));
+  } else if (url.starts_with("postgres://") || url.starts_with("postgresql://") ||
+             url.find('=') != std::string::npos) {
+    store_ = TRY(store::PostgresStore::open(url));
+  } else {
+    return fail(ErrorCode::kInvalid,
+                fmt::format("database: '{}' is neither sqlite:FILE nor postgresql://…", url));
+  }
+  return store_->migrate();
+}
+
+Result<std::unique_ptr<Server>> Server::start(const ServeSettings& settings) {
+  std::unique_ptr<Server> s(new Server(settings));
+  TRY(s->open_store());
+  s->executor_ = std::make_unique<ThreadExecutor>(s->clock_);
+  s->port_ = std::make_unique<ThreadStorePort>(*s->store_, *s->executor_);
+  ReplicaConfig config{.id = store::ReplicaId{random_uuid()}, .address = host_name()};
+  s->replica_ = std::make_unique<Replica>(*s->executor_, *s->port_, config, random_uuid);
+  s->pump_ = std::make_unique<OutboxPump>(
+      [replica = s->replica_.get()](WorkspaceId w, Request r, ReplyFn done) {
+        replica->submit(w, std::move(r), std::move(done));
+      },
+      *s->executor_);
+  s->notices_ = std::make_unique<LogReceiver>(*s->executor_);
+  s->pump_->add_receiver("operators", *s->notices_);
+  s->keeper_ = std::make_unique<WorkspaceKeeper>(*s->replica_);
+  api::ApiOptions options{.session_life = hours(24) * settings.session_days,
+                          .secure_cookies = settings.secure_cookies || !settings.tls_key.empty()};
+  s->api_ = std::make_unique<api::Api>(*s->executor_, *s->replica_, *s->store_, options);
+  s->api_->add_metrics([server = s.get()](std::string& out) { server->write_metrics(out); });
+
+  s->executor_->post([server = s.get()] {
+    Replica& replica = *server->replica_;
+    replica.listen(server->api_->directory());
+    replica.listen(server->api_->events());
+    replica.listen(*server->keeper_);
+    replica.listen(*server->pump_);
+    replica.start();
+    replica.want(kInstanceWorkspace);
+    server->watch_health();
+  });
+  TRY(s->listen());
+  TRY(s->bootstrap());
+  Retention keep{.jobs = hours(24) * settings.keep_jobs_days,
+                 .audit = hours(24) * settings.keep_audit_days,
+                 .outbox = hours(24) * settings.keep_outbox_days};
+  s->housekeeper_ = std::make_unique<Housekeeper>(*s->store_, s->clock_, keep, [keeper = s->keeper_.get()] {
+    auto all = keeper->wanted();
+    all.push_back(kInstanceWorkspace);
+    return all;
+  });
+  return s;
+}
+
+Status Server::listen() {
+  auto address = TRY(parse_listen(settings_.listen));
+  net::HttpOptions options{.address = address.host, .port = address.port};
+  if (settings_.tls_certificate.empty() != settings_.tls_key.empty())
+    return fail(ErrorCode::kInvalid, "tls-certificate and tls-key go together");
+  if (!settings_.tls_key.empty()) options.tls = {settings_.tls_certificate, settings_.tls_key};
+  options.body_limit = [api = api_.get()](const net::Request& head) { return api->body_limit(head); };
+  options.error_response = [api = api_.get()](int status) { return api->error_response(status); };
+  http_ = TRY(net::HttpServer::start(std::move(options),
+                                     [api = api_.get()](net::Request request, net::Responder responder) {
+                                       api->handle(std::move(request), std::move(responder));
+                                     }));
+  return {};
+}
+
+// The first administrator. Tried until the instance is ours to ask: a predecessor's lease may have to run
+// out.
+Status Server::bootstrap() {
+  api::NewKey key = api::new_key();
+  if (!settings_.admin_key.empty()) {
+    std::string_view prefix, secret;
+    if (!api::parse_key(settings_.admin_key, prefix, secret))
+      return fail(ErrorCode::kInvalid,
+                  "admin-key: must be 16 and 64 lower-case hexadecimal digits with a dot between");
+    key = {std::string(prefix), std::string(secret)};
+  }
+  std::string password = settings_.admin_password.empty() ? api::random_hex(12) : settings_.admin_password;
+  if (password.size() < 12)
+    return fail(ErrorCode::kInvalid, "admin-password: must have at least 12 characters");
+  Bootstrap command{.email = settings_.admin_email,
+                    .name = "Administrator",
+                    .password_hash = api::hash_password(password),
+                    .key_prefix = key.prefix,
+                    .key_secret_hash = api::sha256_hex(key.secret)};
+  auto answered = std::make_shared<std::promise<Reply>>();
+  executor_->post(
+      [this, command, answered] { ask_until_owned(command, clock_.boot() + kStartPatience, answered); });
+  Answer answer = TRY(answered->get_future().get());
+  if (answer.created && settings_.admin_key.empty()) first_key_ = key.text();
+  if (answer.created && settings_.admin_password.empty()) first_password_ = password;
+  return {};
+}
+
+void Server::ask_until_owned(const Bootstrap& command, Duration give_up,
+                             std::shared_ptr<std::promise<Reply>> answered) {
+  replica_->submit(kInstanceWorkspace, {command}, [this, command, give_up, answered](Reply reply) {
+    bool try_again = !reply && http_status(reply.error().code) == 503 && clock_.boot() < give_up;
+    if (!try_again) return answered->set_value(std::move(reply));
+    executor_->post_after(
+        kStartPoll, [this, command, give_up, answered] { ask_until_owned(command, give_up, answered); });
+  });
+}
+
+std::string Server::url() const {
+  auto address = parse_listen(settings_.listen);
+  std::string host = address ? address->host : "127.0.0.1";
+  if (host == "0.0.0.0" || host == "::") host = "127.0.0.1";
+  if (host.find(':') != std::string::npos) host = "[" + host + "]";
+  return fmt::format("{}://{}:{}", settings_.tls_key.empty() ? "http" : "https", host, http_->port());
+}
+
+// ---- Running
+// -------------------------------------------------------------------------------------------------
+
+void Server::watch_health() {
+  api_->note_health(replica_->may_answer_reads());
+  executor_->post_after(seconds(1), [this] { watch_health(); });
+}
+
+void Server::write_metrics(std::string& out) {
+  net::HttpStats http = http_->stats();
+  out += fmt::format("# TYPE ctrlplane_http_connections gauge\nctrlplane_http_connections {}\n",
+                     http.connections_open);
+  out += fmt::format("# TYPE ctrlplane_http_refused_total counter\nctrlplane_http_refused_total {}\n",
+                     http.requests_refused);
+  out += fmt::format("# TYPE ctrlplane_event_readers gauge\nctrlplane_event_readers {}\n",
+                     api_->events().readers());
+  out += fmt::format("# TYPE ctrlplane_ready gauge\nctrlplane_ready {}\n", api_->ready() ? 1 : 0);
+  struct Line {
+    std::string_view name, type, help;
+    std::function<std::string(const WorkspaceLoop&)> value;
+  };
+  const Line lines[] = {
+      {"ctrlplane_commits_total", "counter", "Commits of a workspace.",
+       [](const WorkspaceLoop& l) { return std::to_string(l.stats().commits); }},
+      {"ctrlplane_rows_total", "counter", "Rows written by commits.",
+       [](const WorkspaceLoop& l) { return std::to_string(l.stats().rows); }},
+      {"ctrlplane_decisions_total", "counter", "Units of background work.",
+       [](const WorkspaceLoop& l) { return std::to_string(l.stats().decisions); }},
+      {"ctrlplane_missed_wakeups_total", "counter", "Targets the audit found unmarked; must stay 0.",
+       [](const WorkspaceLoop& l) { return std::to_string(l.stats().missed_wakeups); }},
+      {"ctrlplane_targets", "gauge", "Release targets.",
+       [](const WorkspaceLoop& l) { return std::to_string(l.state() ? l.state()->target_count() : 0); }},
+      {"ctrlplane_live_jobs", "gauge", "Jobs that have not ended.",
+       [](const WorkspaceLoop& l) { return std::to_string(l.state() ? l.state()->jobs.size() : 0); }},
+      {"ctrlplane_turn_p99_seconds", "gauge", "Turns of the loop.",
+       [](const WorkspaceLoop& l) {
+         return fmt::format("{:.6f}", static_cast<double>(l.stats().slice.quantile(0.99).us) / 1e6);
+       }},
+      {"ctrlplane_commit_p99_seconds", "gauge", "Commits at the store.",
+       [](const WorkspaceLoop& l) {
+         return fmt::format("{:.6f}", static_cast<double>(l.stats().commit.quantile(0.99).us) / 1e6);
+       }},
+  };
+  std::vector<WorkspaceId> all = keeper_->wanted();
+  all.push_back(kInstanceWorkspace);
+  for (const Line& line : lines) {
+    out += fmt::format("# HELP {} {}\n# TYPE {} {}\n", line.name, line.help, line.name, line.type);
+    for (WorkspaceId id : all)
+      if (const WorkspaceLoop* loop = replica_->loop(id))
+        out += fmt::format("{}{{workspace=\"{}\"}} {}\n", line.name, id.str(), line.value(*loop));
+  }
+}
+
+bool Server::stop(Duration deadline) {
+  Duration until = clock_.boot() + deadline;
+  housekeeper_.reset();
+  bool clean = http_ ? http_->shutdown(deadline) : true;
+  if (!executor_) return clean;
+  auto drained = std::make_shared<std::promise<void>>();
+  executor_->post([this, drained] { replica_->drain([drained] { drained->set_value(); }); });
+  Duration left = std::max(until - clock_.boot(), seconds(1));
+  clean &= drained->get_future().wait_for(std::chrono::microseconds(left.us)) == std::future_status::ready;
+  return clean;
+}
+
+Server::~Server() {
+  housekeeper_.reset();
+  http_.reset();
+  if (api_) api_->stop();  // slow work ends, and posts to a loop that still runs
+  port_.reset();           // answers of the store too
+  executor_.reset();       // from here on nothing runs; the rest can go in any order
+}
+
+}  // namespace ctrlplane::app
