@@ -19,7 +19,7 @@
 namespace ctrlplane::agent {
 namespace {
 
-constexpr int kMaxConcurrency = 256;
+constexpr int kMaxConcurrency = 1000;
 
 uint64_t random_bits() {
   uint64_t bits = 0;

@@ -81,9 +81,10 @@ bool JobRunner::run(const std::function<void(bool accepted)>& on_decided) {
   log::info("job ended", {{"job", job_.id},
                           {"status", ending.status},
                           {"seconds", seconds_text(setup_.clock.boot() - began)},
-                          {"message", ending.message}});
+                          {"reason", ending.reason}});
   output_.flush(kFlush);
-  Delivery last = deliver(ending.status, ending.message, [&] { return setup_.giving_up(); });
+  std::string message = ending.last_line.empty() ? ending.reason : ending.reason + ": " + ending.last_line;
+  Delivery last = deliver(ending.status, message, [&] { return setup_.giving_up(); });
   if (last == Delivery::kAccepted) output_.flush(kFlush);  // what could not be sent while the server was away
   return last != Delivery::kAbandoned;
 }
@@ -97,6 +98,7 @@ JobRunner::Delivery JobRunner::deliver(const std::string& status, const std::str
     Duration sent = setup_.clock.boot();
     Status answer = api_.report(job_.id, setup_.instance, status, message);
     if (answer) {
+      if (!last_error.empty()) log::info("report delivered", {{"job", job_.id}, {"status", status}});
       control_->renew(sent);
       return Delivery::kAccepted;
     }
@@ -170,8 +172,7 @@ JobRunner::Ending JobRunner::ending_of(StopReason reason, ExitStatus status) con
   }
   if (setup_.giving_up()) return {"cancelled", "the agent was stopped"};
   if (status.success()) return {"successful"};
-  std::string line = output_.last_line();
-  return {"failure", line.empty() ? status.text() : status.text() + ": " + line};
+  return {"failure", status.text(), output_.last_line()};
 }
 
 LeaseEnd JobRunner::lease() const {

@@ -27,7 +27,8 @@ class JobRunner {
   enum class Delivery { kAccepted, kRefused, kAbandoned };
   struct Ending {
     std::string status;
-    std::string message = {};
+    std::string reason = {};
+    std::string last_line = {};  // of the output: for the server, not for the agent's own log
   };
 
   Delivery deliver(const std::string& status, const std::string& message,

@@ -1,10 +1,13 @@
 #include "api/call.h"
 
+#include <algorithm>
+
 #include <boost/json.hpp>
 #include <fmt/core.h>
 
 #include "api/api.h"
 #include "base/log.h"
+#include "base/text.h"
 
 namespace ctrlplane::api {
 namespace {
@@ -96,6 +99,8 @@ Call::~Call() {
 Status Call::match() {
   auto segments = request_.path_segments();
   if (!segments) return std::unexpected(segments.error());
+  if (!std::all_of(segments->begin(), segments->end(), is_storable_text))
+    return fail(ErrorCode::kNotFound, "nothing has a name that is not UTF-8 text");
   RouteMatch m = api_.router_.match(request_.method, *segments);
   if (!m.route && m.allow.empty())
     return fail(ErrorCode::kNotFound, fmt::format("there is nothing at {}", request_.path.substr(0, 200)));
@@ -144,6 +149,8 @@ Status Call::identify() {
 Status Call::read_query() {
   query_ = TRY(request_.query_pairs());
   for (const auto& [name, value] : query_) {
+    if (!is_storable_text(name)) return invalid("query", "is not UTF-8 text");
+    if (!is_storable_text(value)) return invalid(name, "is not UTF-8 text");
     auto known = std::find_if(route_->query.begin(), route_->query.end(),
                               [&](const auto& q) { return q.first == name; });
     if (known == route_->query.end()) return invalid(name, "is no parameter of this operation");
@@ -198,7 +205,8 @@ Page Call::page() const {
 }
 
 std::optional<Idempotency> Call::idempotency() const {
-  if (request_.method != "POST") return std::nullopt;
+  if (request_.method != "POST" || route().permission.where == Permission::Where::kNobody)
+    return std::nullopt;
   const std::string* key = request_.headers.find("idempotency-key");
   if (!key || key->empty()) return std::nullopt;
   std::string identity = fmt::format("{}\n{}\n{}", who_.user.str(), request_.path, *key);
@@ -277,12 +285,13 @@ net::EventStream Call::stream(net::Response head) {
   return responder.stream(std::move(head));
 }
 
-void Call::refuse(const Error& error) {
+void Call::refuse(const Error& error, int retry_after_seconds) {
   int status = http_status(error.code);
   if (error.code == ErrorCode::kInternal)
     log::error("request failed", {{"path", request_.path.substr(0, 300)}, {"error", error.message}});
   net::Response response = json_response(status, error_body(error));
-  if (status == 503 || status == 429) response.headers.add("Retry-After", "1");
+  if (status == 503 || status == 429)
+    response.headers.add("Retry-After", std::to_string(retry_after_seconds));
   if (status == 401) response.headers.add("WWW-Authenticate", "ApiKey");
   respond(std::move(response));
 }

@@ -64,7 +64,7 @@ class Call : public std::enable_shared_from_this<Call> {
   Status reply(std::string json) { return reply(success(), std::move(json)); }
   Status reply(int status, std::string json);
   Status respond(net::Response response);
-  void refuse(const Error& error);
+  void refuse(const Error& error, int retry_after_seconds = 1);
   net::EventStream stream(net::Response head);
 
   // What `read` makes of the workspace's state.

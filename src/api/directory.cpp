@@ -19,9 +19,14 @@ Status known(bool ready) {
 
 }  // namespace
 
+void Directory::open() {
+  std::lock_guard lock(mutex_);
+  open_ = true;
+}
+
 bool Directory::ready() const {
   std::lock_guard lock(mutex_);
-  return ready_;
+  return ready_ && open_;
 }
 
 Result<Principal> Directory::principal_of(UserId user) const {
@@ -32,7 +37,7 @@ Result<Principal> Directory::principal_of(UserId user) const {
 
 Result<Principal> Directory::by_key(std::string_view text, Time now) const {
   std::lock_guard lock(mutex_);
-  TRY(known(ready_));
+  TRY(known(ready_ && open_));
   std::string_view prefix, secret;
   if (!parse_key(text, prefix, secret)) return not_recognised();
   auto found = key_by_prefix_.find(prefix);
@@ -43,6 +48,7 @@ Result<Principal> Directory::by_key(std::string_view text, Time now) const {
   Principal who = TRY(principal_of(key.user));
   who.key = key.id;
   who.key_role = key.role;
+  who.key_expires_at = key.expires_at;
   who.key_workspace = key.workspace;
   // A key that was given less than its user never acts for the whole instance.
   if (key.role || key.workspace) who.instance_admin = false;
@@ -51,7 +57,7 @@ Result<Principal> Directory::by_key(std::string_view text, Time now) const {
 
 Result<Principal> Directory::by_session(std::string_view token, Time now) const {
   std::lock_guard lock(mutex_);
-  TRY(known(ready_));
+  TRY(known(ready_ && open_));
   auto found = session_by_hash_.find(sha256_hex(token));
   if (found == session_by_hash_.end()) return not_recognised();
   const Session& session = sessions_.at(found->second);

@@ -22,6 +22,7 @@ struct Principal {
   bool instance_admin = false;
   std::optional<KeyId> key;  // or else a session
   std::optional<SessionId> session;
+  std::optional<Time> key_expires_at = {};
   std::optional<Role> key_role;              // narrows the user's own
   std::optional<WorkspaceId> key_workspace;  // the only one the key may be used for
 
@@ -45,6 +46,8 @@ class Directory final : public FeedListener {
   std::optional<Role> role_in(const Principal& who, WorkspaceId workspace) const;
   std::vector<Workspace> workspaces_of(const Principal& who) const;
 
+  // Until this is called nobody is known: a good key must never be called bad because it is about to be made.
+  void open();
   bool ready() const;
 
   void loaded(WorkspaceLoop& loop) override;
@@ -58,7 +61,7 @@ class Directory final : public FeedListener {
   std::optional<Role> role_of(const Principal& who, WorkspaceId workspace) const;
 
   mutable std::mutex mutex_;
-  bool ready_ = false;
+  bool ready_ = false, open_ = false;
   std::map<UserId, User> users_;
   std::map<KeyId, ApiKey> keys_;
   std::map<std::string, KeyId, std::less<>> key_by_prefix_;

@@ -83,13 +83,14 @@ const std::string* JobContexts::part(const Digest& digest) const {
   return it == parts_.end() ? nullptr : &it->second;
 }
 
-void JobContexts::write_job(JsonWriter& w, const Job& job, bool with_context) const {
+void JobContexts::write_job(JsonWriter& w, const Job& job, bool with_context, std::string_view status) const {
   auto agent = agents_.find(job.agent);
   bool pulled = agent != agents_.end() && agent_type(agent->second.type).delivery == Delivery::kPull;
   auto config = configs_.find(job.shared_part);
   w.open().member("id", job.id).member("releaseId", job.release).member("jobAgentId", job.agent);
   w.key("jobAgentConfig").raw(config == configs_.end() ? "{}" : config->second);
-  w.member("status", wire(job.status, pulled)).member("cause", to_string(job.cause));
+  w.member("status", status.empty() ? wire(job.status, pulled) : status)
+      .member("cause", to_string(job.cause));
   w.member("createdAt", job.created_at).member("updatedAt", job.updated_at);
   w.member("startedAt", job.started_at).member("completedAt", job.ended_at);
   w.member("cancelRequestedAt", job.cancel_requested_at);
@@ -117,6 +118,11 @@ void JobContexts::write_release(JsonWriter& w, ReleaseId id) const {
 void JobContexts::write_with_release(JsonWriter& w, const Job& job) const {
   w.open().key("job");
   write_job(w, job, false);
+  write_about(w, job);
+  w.close();
+}
+
+void JobContexts::write_about(JsonWriter& w, const Job& job) const {
   w.key("release");
   Release release{job.release, job.target, job.version, {}, job.created_at};
   if (has_release(job.release))
@@ -129,7 +135,6 @@ void JobContexts::write_with_release(JsonWriter& w, const Job& job) const {
     write(w.key("environment"), workspace_, it->second);
   if (auto it = resources_.find(job.target.resource); it != resources_.end())
     write(w.key("resource"), workspace_, it->second);
-  w.close();
 }
 
 }  // namespace ctrlplane::api

@@ -23,9 +23,12 @@ class JobContexts {
                                   Want want);
 
   // {id, status, …}, with `dispatchContext` if it was asked for.
-  void write_job(JsonWriter& w, const Job& job, bool with_context) const;
+  // `status`: another word for it.
+  void write_job(JsonWriter& w, const Job& job, bool with_context, std::string_view status = {}) const;
   // {job, release, deployment, environment, resource}
   void write_with_release(JsonWriter& w, const Job& job) const;
+  // The same without the job and the brackets.
+  void write_about(JsonWriter& w, const Job& job) const;
   // Also used for release targets.
   void write_release(JsonWriter& w, ReleaseId id) const;
   bool has_release(ReleaseId id) const { return releases_.contains(id); }

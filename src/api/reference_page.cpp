@@ -78,7 +78,8 @@ fetch('/api/openapi.json').then(r => r.json()).then(d => {
   for (const [tag, list] of tags) { const h = el('h2', tag); h.id = 'tag-' + tag; main.append(h, ...list);
     const a = el('a', tag); a.href = '#tag-' + tag; document.getElementById('tags').append(a); }
   document.getElementById('find').addEventListener('input', e => {
-    for (const x of document.querySelectorAll('details')) x.hidden = !x.dataset.text.includes(e.target.value.toLowerCase()); });
+    const wanted = e.target.value.toLowerCase();
+    for (const x of document.querySelectorAll('details')) x.hidden = !x.dataset.text.includes(wanted); });
 });
 </script></body></html>
 )html";

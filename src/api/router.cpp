@@ -62,10 +62,12 @@ const Router::Node* Router::find(const Node& node, std::span<const std::string> 
 
 RouteMatch Router::match(std::string_view method, std::span<const std::string> segments) const {
   RouteMatch m;
-  const Node* node = find(root_, segments, m.arguments);
-  if (!node && !segments.empty() && segments.back().empty()) {
+  const bool trailing_slash = segments.size() > 1 && segments.back().empty();
+  const Node* node =
+      find(root_, trailing_slash ? segments.first(segments.size() - 1) : segments, m.arguments);
+  if (!node && trailing_slash) {
     m.arguments.clear();
-    node = find(root_, segments.first(segments.size() - 1), m.arguments);
+    node = find(root_, segments, m.arguments);
   }
   if (!node) return m;
   auto it = node->methods.find(method == "HEAD" ? "GET" : method);

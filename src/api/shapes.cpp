@@ -20,10 +20,13 @@ UpdateWorkspaceRequest = { name?: string(3..30), slug?: string(3..50) }
 
 # ---- Accounts ----
 Role                = "viewer" | "agent" | "deployer" | "operator" | "admin"
-User                = { id: uuid, email: string, name: string, admin: boolean, hasPassword: boolean, createdAt: datetime }
+User                = { id: uuid, email: string, name: string, admin: boolean, hasPassword: boolean,
+                        createdAt: datetime }
 UserPage            = { items: [User], total: integer, limit: integer, offset: integer }
-CreateUserRequest   = { email: string(3..255), name?: string(0..255), password?: string(12..1024), admin?: boolean }
-UpdateUserRequest   = { email?: string(3..255), name?: string(0..255), password?: string(12..1024), admin?: boolean }
+CreateUserRequest   = { email: string(3..255), name?: string(0..255), password?: string(12..1024),
+                        admin?: boolean }
+UpdateUserRequest   = { email?: string(3..255), name?: string(0..255), password?: string(12..1024),
+                        admin?: boolean }
 SignInRequest       = { email: string(1..255), password: string(1..1024) }
 Identity            = { user: User, via: "apiKey" | "session", expiresAt?: datetime,
                         workspaces: [{ id: uuid, slug: string, name: string, role: Role }] }
@@ -31,65 +34,85 @@ ApiKey              = { id: uuid, name: string, prefix: string, userId: uuid, ro
                         expiresAt?: datetime, createdAt: datetime }
 ApiKeyPage          = { items: [ApiKey], total: integer, limit: integer, offset: integer }
 NewApiKey           = ApiKey & { key: string }
-CreateApiKeyRequest = { name: string(1..255), role?: Role, workspaceId?: uuid, expiresAt?: datetime, userId?: uuid }
+CreateApiKeyRequest = { name: string(1..255), role?: Role, workspaceId?: uuid, expiresAt?: datetime,
+                        userId?: uuid }
 Member              = { userId: uuid, email: string, name: string, role: Role }
 MemberPage          = { items: [Member], total: integer, limit: integer, offset: integer }
 SetMemberRequest    = { role: Role }
 
 # ---- Systems ----
-System                   = { id: uuid, workspaceId: uuid, name: string, slug: string, description?: string, metadata: Metadata }
+System                   = { id: uuid, workspaceId: uuid, name: string, slug: string, description?: string,
+                             metadata: Metadata }
 SystemPage               = { items: [System], total: integer, limit: integer, offset: integer }
 SystemWithLinkedEntities = System & { environments: [Environment], deployments: [Deployment] }
-UpsertSystemRequest      = { name: string(1..255), description?: string, metadata?: Metadata, slug?: string(0..255) }
+UpsertSystemRequest      = { name: string(1..255), description?: string, metadata?: Metadata,
+                             slug?: string(0..255) }
 SystemDeploymentLink     = { systemId: uuid, deploymentId: uuid }
 SystemEnvironmentLink    = { systemId: uuid, environmentId: uuid }
 
 # ---- Environments ----
-Environment              = { id: uuid, workspaceId: uuid, name: string, description?: string, resourceSelector?: string, metadata: Metadata,
+Environment              = { id: uuid, workspaceId: uuid, name: string, description?: string,
+                             resourceSelector?: string, metadata: Metadata,
                              createdAt: datetime }
 EnvironmentPage          = { items: [Environment], total: integer, limit: integer, offset: integer }
 EnvironmentWithSystems   = Environment & { systems: [System] }
-UpsertEnvironmentRequest = { name: string(1..255), description?: string, resourceSelector?: string, metadata?: Metadata }
+UpsertEnvironmentRequest = { name: string(1..255), description?: string, resourceSelector?: string,
+                             metadata?: Metadata }
 
 # ---- Deployments ----
-Deployment               = { id: uuid, workspaceId: uuid, name: string, slug: string, description?: string, resourceSelector?: string,
-                             jobAgentSelector: string, jobAgentConfig: object, jobTimeout?: string, metadata: Metadata,
+Deployment               = { id: uuid, workspaceId: uuid, name: string, slug: string, description?: string,
+                             resourceSelector?: string,
+                             jobAgentSelector: string, jobAgentConfig: object, jobTimeout?: string,
+                             metadata: Metadata,
                              createdAt: datetime }
 DeploymentAndSystems     = { deployment: Deployment, systems: [System] }
 DeploymentPage           = { items: [DeploymentAndSystems], total: integer, limit: integer, offset: integer }
 BareDeploymentPage       = { items: [Deployment], total: integer, limit: integer, offset: integer }
 DeploymentWithVariablesAndSystems = { deployment: Deployment, systems: [System], variables: [object] }
-UpsertDeploymentRequest  = { name: string(1..255), slug?: string(0..255), description?: string, resourceSelector?: string,
-                             jobAgentSelector?: string, jobAgentConfig?: object, jobTimeout?: string, metadata?: Metadata }
+UpsertDeploymentRequest  = { name: string(1..255), slug?: string(0..255), description?: string,
+                             resourceSelector?: string,
+                             jobAgentSelector?: string, jobAgentConfig?: object, jobTimeout?: string,
+                             metadata?: Metadata }
 
 # ---- Versions ----
 DeploymentVersionStatus        = "unspecified" | "building" | "ready" | "failed" | "rejected" | "paused"
-DeploymentVersion              = { id: uuid, name: string, tag: string, config: object, jobAgentConfig: object, deploymentId: uuid,
-                                   status: DeploymentVersionStatus, message?: string, createdAt: datetime, metadata: Metadata,
+DeploymentVersion              = { id: uuid, name: string, tag: string, config: object,
+                                   jobAgentConfig: object, deploymentId: uuid,
+                                   status: DeploymentVersionStatus, message?: string, createdAt: datetime,
+                                   metadata: Metadata,
                                    dependencies?: map<{ versionSelector: string }> }
 DeploymentVersionPage          = { items: [DeploymentVersion], total: integer, limit: integer, offset: integer }
-CreateDeploymentVersionRequest = { tag: string(1..255), name?: string(0..255), status?: DeploymentVersionStatus, message?: string,
-                                   config?: object, jobAgentConfig?: object, metadata?: Metadata, createdAt?: datetime,
+CreateDeploymentVersionRequest = { tag: string(1..255), name?: string(0..255),
+                                   status?: DeploymentVersionStatus, message?: string,
+                                   config?: object, jobAgentConfig?: object, metadata?: Metadata,
+                                   createdAt?: datetime,
                                    dependencies?: map<{ versionSelector: string }> }
 UpdateDeploymentVersionRequest = { status?: DeploymentVersionStatus, message?: string }
 
 # ---- Resources ----
-Resource              = { id: uuid, workspaceId: uuid, identifier: string, name: string, kind: string, version: string, config: object,
+Resource              = { id: uuid, workspaceId: uuid, identifier: string, name: string, kind: string,
+                          version: string, config: object,
                           metadata: Metadata, providerId?: uuid, createdAt: datetime, updatedAt?: datetime }
 ResourcePage          = { items: [Resource], total: integer, limit: integer, offset: integer }
 ResourceList          = { items: [Resource], total: integer }
-UpsertResourceRequest = { name: string(1..1024), kind: string(1..255), version: string(1..255), config?: object, metadata?: Metadata,
-                          variables?: object }
-ListResourcesFilters  = { identifiers?: [string], kinds?: [string], versions?: [string], providerIds?: [string], metadata?: Metadata,
-                          query?: string, cel?: string, sortBy?: "createdAt" | "updatedAt" | "name" | "kind", order?: "asc" | "desc",
+UpsertResourceRequest = { name: string(1..1024), kind: string(1..255), version: string(1..255),
+                          config?: object, metadata?: Metadata,
+                          providerId?: uuid, variables?: object }
+ListResourcesFilters  = { identifiers?: [string], kinds?: [string], versions?: [string],
+                          providerIds?: [string], metadata?: Metadata,
+                          query?: string, cel?: string, sortBy?: "createdAt" | "updatedAt" | "name" | "kind",
+                          order?: "asc" | "desc",
                           limit?: integer(1..1000), offset?: integer(0..) }
-ResourceVariablePage  = { items: [{ resourceId: uuid, key: string, value: any }], total: integer, limit: integer, offset: integer }
+ResourceVariablePage  = { items: [{ resourceId: uuid, key: string, value: any }], total: integer,
+                          limit: integer, offset: integer }
 ResourceVariables     = object
 
-ResourceProvider              = { id: uuid, workspaceId: uuid, name: string, createdAt: datetime, metadata: Metadata }
+ResourceProvider              = { id: uuid, workspaceId: uuid, name: string, createdAt: datetime,
+                                  metadata: Metadata }
 ResourceProviderPage          = { items: [ResourceProvider], total: integer, limit: integer, offset: integer }
 UpsertResourceProviderRequest = { id?: string, name: string(1..255), metadata?: Metadata }
-ResourceProviderResource      = { identifier: string(1..1024), name: string(1..1024), kind: string(1..255), version: string(1..255),
+ResourceProviderResource      = { identifier: string(1..1024), name: string(1..1024), kind: string(1..255),
+                                  version: string(1..255),
                                   config?: object, metadata?: Metadata }
 SetResourcesRequest           = { resources: [ResourceProviderResource] }
 SetResourcesAccepted          = { ok: boolean, method: string, batchId?: string, skipped?: integer }
@@ -99,21 +122,25 @@ SelectorVerdict   = { valid: boolean, message?: string, line?: integer, column?:
 SelectorPreview   = { total: integer, sample: [Resource], errors: integer, errorSample?: string }
 
 # ---- Agents and jobs ----
-JobAgent              = { id: uuid, workspaceId: uuid, name: string, type: string, config: object, metadata: Metadata }
+JobAgent              = { id: uuid, workspaceId: uuid, name: string, type: string, config: object,
+                          metadata: Metadata }
 JobAgentPage          = { items: [JobAgent], total: integer, limit: integer, offset: integer }
 UpsertJobAgentRequest = { name: string(1..255), type: string(1..255), config?: object, metadata?: Metadata }
 ClaimRequest          = { instanceId?: string(1..255), fencesItself?: boolean }
 ClaimNextRequest      = { instanceId: string(1..255), fencesItself?: boolean }
 HeartbeatRequest      = { instanceId: string(1..255), jobIds: [uuid] }
 HeartbeatAnswer       = { stop: [uuid], leaseSeconds: integer, heartbeatSeconds: integer }
-JobStatus             = "cancelled" | "skipped" | "inProgress" | "actionRequired" | "pending" | "failure" | "invalidJobAgent" |
+JobStatus             = "cancelled" | "skipped" | "inProgress" | "actionRequired" | "pending" |
+                         "failure" | "invalidJobAgent" |
                         "invalidIntegration" | "externalRunNotFound" | "successful" | "queued"
-Job                   = { id: uuid, releaseId: string, jobAgentId: string, jobAgentConfig: object, status: JobStatus, cause: string,
+Job                   = { id: uuid, releaseId: string, jobAgentId: string, jobAgentConfig: object,
+                          status: JobStatus, cause: string,
                           createdAt: datetime, updatedAt: datetime, startedAt?: datetime, completedAt?: datetime,
                           cancelRequestedAt?: datetime, metadata: Metadata, externalId?: string, message?: string,
                           holder?: string, dispatchContext?: object }
 JobPage               = { items: [Job], total: integer, limit: integer, offset: integer }
-JobWithRelease        = { job: Job, release: Release, deployment?: Deployment, environment?: Environment, resource?: Resource }
+JobWithRelease        = { job: Job, release: Release, deployment?: Deployment, environment?: Environment,
+                          resource?: Resource }
 JobWithReleasePage    = { items: [JobWithRelease], total: integer, limit: integer, offset: integer }
 JobStatusRequest      = { status: JobStatus, message?: string, externalId?: string, instanceId?: string }
 JobDecisionRequest    = { status: JobStatus, reason?: string }
@@ -122,21 +149,26 @@ JobOutput             = { chunks: [{ offset: integer, text: string }], end: inte
 
 # ---- Releases and release targets ----
 ReleaseTarget          = { resourceId: uuid, environmentId: uuid, deploymentId: uuid, key?: string }
-Release                = { id: string, version?: DeploymentVersion, variables: object, encryptedVariables: [string],
+Release                = { id: string, version?: DeploymentVersion, variables: object,
+                           encryptedVariables: [string],
                            releaseTarget: ReleaseTarget, createdAt: datetime }
-ReleaseTargetState     = { desiredRelease?: Release, currentRelease?: Release, latestJob?: { job: Job, verifications: [object] } }
+ReleaseTargetState     = { desiredRelease?: Release, currentRelease?: Release, latestJob?: { job: Job,
+                           verifications: [object] } }
 ReleaseTargetWithState = { releaseTarget: ReleaseTarget, state: ReleaseTargetState }
 ReleaseTargetStatePage = { items: [ReleaseTargetWithState], total: integer, limit: integer, offset: integer }
 ReleaseTargetQuery     = { deploymentId: uuid, environmentId: uuid }
 DesiredRelease         = { desiredRelease: Release }
 VersionTag             = { id: uuid, tag: string }
 JobSummary             = { id: uuid, status: JobStatus, createdAt?: datetime, message?: string }
-TargetOverview         = { releaseTarget: ReleaseTarget, resource: { id: uuid, identifier: string, name: string, kind: string },
+TargetOverview         = { releaseTarget: ReleaseTarget, resource: { id: uuid, identifier: string,
+                           name: string, kind: string },
                            environment: { id: uuid, name: string }, deployment: { id: uuid, name: string },
-                           state: { currentVersion?: VersionTag, desiredVersion?: VersionTag, activeJob?: JobSummary,
+                           state: { currentVersion?: VersionTag, desiredVersion?: VersionTag,
+                           activeJob?: JobSummary,
                                     latestJob?: JobSummary, attempts: integer, reason?: string } }
 TargetOverviewPage     = { items: [TargetOverview], total: integer, limit: integer, offset: integer }
-ResourcePreviewRequest = { name: string(1..1024), kind: string(1..255), version: string(1..255), identifier: string(1..1024),
+ResourcePreviewRequest = { name: string(1..1024), kind: string(1..255), version: string(1..255),
+                           identifier: string(1..1024),
                            config?: object, metadata?: Metadata }
 ReleaseTargetPreview   = { system: System, deployment: Deployment, environment: Environment }
 ReleaseTargetPreviewPage = { items: [ReleaseTargetPreview], total: integer, limit: integer, offset: integer }
@@ -144,21 +176,29 @@ Redeployed             = { id: uuid, message: string, jobIds: [uuid] }
 
 # ---- Policies ----
 # A rule names exactly one of its kinds; its id, policyId and createdAt may be sent back.
-PolicyRule          = { id?: string, policyId?: string, createdAt?: string, anyApproval?: object, deploymentDependency?: object,
-                        deploymentWindow?: object, environmentProgression?: object, gradualRollout?: object, planValidationOpa?: object,
-                        retry?: object, rollback?: object, verification?: object, versionCooldown?: object, versionSelector?: object }
-Policy              = { id: uuid, workspaceId: uuid, name: string, description?: string, selector: string, priority: integer,
+PolicyRule          = { id?: string, policyId?: string, createdAt?: string, anyApproval?: object,
+                        deploymentDependency?: object,
+                        deploymentWindow?: object, environmentProgression?: object, gradualRollout?: object,
+                        planValidationOpa?: object,
+                        retry?: object, rollback?: object, verification?: object, versionCooldown?: object,
+                        versionSelector?: object }
+Policy              = { id: uuid, workspaceId: uuid, name: string, description?: string, selector: string,
+                        priority: integer,
                         enabled: boolean, metadata: Metadata, rules: [PolicyRule], createdAt: datetime }
 PolicyPage          = { items: [Policy], total: integer, limit: integer, offset: integer }
-UpsertPolicyRequest = { name: string(1..255), description?: string, selector?: string, priority?: integer, enabled?: boolean,
+UpsertPolicyRequest = { name: string(1..255), description?: string, selector?: string, priority?: integer,
+                        enabled?: boolean,
                         metadata?: Metadata, rules?: [PolicyRule] }
-PolicySkip          = { id: uuid, ruleId: uuid, versionId: uuid, environmentId?: uuid, resourceId?: uuid, expiresAt?: datetime,
+PolicySkip          = { id: uuid, ruleId: uuid, versionId: uuid, environmentId?: uuid, resourceId?: uuid,
+                        expiresAt?: datetime,
                         reason: string, createdBy: string, createdAt: datetime }
 PolicySkipPage      = { items: [PolicySkip], total: integer, limit: integer, offset: integer }
-CreateSkipRequest   = { ruleId: uuid, versionId: uuid, environmentId?: uuid, resourceId?: uuid, expiresAt?: datetime, reason?: string }
+CreateSkipRequest   = { ruleId: uuid, versionId: uuid, environmentId?: uuid, resourceId?: uuid,
+                        expiresAt?: datetime, reason?: string }
 
 UpsertUserApprovalRecordRequest = { status: "approved" | "rejected", environmentIds?: [uuid], reason?: string }
-ApprovalRecord      = { versionId: uuid, environmentId: uuid, actor: string, status: "approved" | "rejected", reason?: string,
+ApprovalRecord      = { versionId: uuid, environmentId: uuid, actor: string, status: "approved" | "rejected",
+                        reason?: string,
                         createdAt: datetime }
 ApprovalRecordPage  = { items: [ApprovalRecord], total: integer, limit: integer, offset: integer }
 VersionDependency   = { deploymentVersionId: uuid, dependencyDeploymentId: uuid, versionSelector: string }
@@ -167,14 +207,19 @@ UpsertDependencyRequest = { versionSelector: string(1..16384) }
 ForceDeployRequest  = { versionId: uuid, reason?: string }
 
 Verdict             = "allowed" | "pending" | "denied"
-RuleVerdict         = { type: string, ruleId?: uuid, policyId?: uuid, policyName?: string, verdict: Verdict, needsApproval: boolean,
-                        message: string, details?: object, satisfiedAt?: datetime, nextEvaluationTime?: datetime, unblock?: string,
+RuleVerdict         = { type: string, ruleId?: uuid, policyId?: uuid, policyName?: string, verdict: Verdict,
+                        needsApproval: boolean,
+                        message: string, details?: object, satisfiedAt?: datetime,
+                        nextEvaluationTime?: datetime, unblock?: string,
                         skippedBy?: string }
-VersionVerdict      = { version: DeploymentVersion, verdict: Verdict, current: boolean, desired: boolean, notDeployable?: string,
+VersionVerdict      = { version: DeploymentVersion, verdict: Verdict, current: boolean, desired: boolean,
+                        notDeployable?: string,
                         firstBlocker?: RuleVerdict, rules: [RuleVerdict] }
-TargetExplanation   = { releaseTarget: ReleaseTarget, summary: string, currentVersion?: VersionTag, desiredVersion?: VersionTag,
+TargetExplanation   = { releaseTarget: ReleaseTarget, summary: string, currentVersion?: VersionTag,
+                        desiredVersion?: VersionTag,
                         waitingFor?: string, nextEvaluationTime?: datetime, versions: [VersionVerdict] }
-EnvironmentVerdict  = { environment: { id: uuid, name: string }, targets: integer, looked: integer, allowed: integer, pending: integer,
+EnvironmentVerdict  = { environment: { id: uuid, name: string }, targets: integer, looked: integer,
+                        allowed: integer, pending: integer,
                         denied: integer, current: integer, rules: [RuleVerdict] }
 VersionEvaluations  = { version: DeploymentVersion, environments: [EnvironmentVerdict] }
 EligibleVersionsRequest = { filter?: string, excludeRuleIds?: [string] }

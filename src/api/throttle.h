@@ -1,4 +1,4 @@
-// Slows down guessing: after a number of failures for one name, further tries wait.
+// Slows down guessing: after a number of tries without success for one name, further ones wait.
 #pragma once
 
 #include <map>
@@ -16,24 +16,18 @@ class Throttle {
   static constexpr Duration kWindow = minutes(15);
   static constexpr size_t kMaxNames = 10'000;
 
+  // Counts the try: many at once are as many tries.
   bool may_try(std::string_view name, Duration now) {
     std::lock_guard lock(mutex_);
-    auto it = failures_.find(name);
-    if (it != failures_.end() && now - it->second.since > kWindow) {
-      failures_.erase(it);
-      return true;
-    }
-    return it == failures_.end() || it->second.count < kFreeTries;
-  }
-  void failed(std::string_view name, Duration now) {
-    std::lock_guard lock(mutex_);
-    if (failures_.size() >= kMaxNames) failures_.clear();  // bounded; an attacker gains a few tries
-    auto [it, fresh] = failures_.try_emplace(std::string(name), Entry{0, now});
-    ++it->second.count;
+    if (tries_.size() >= kMaxNames) tries_.clear();  // bounded; an attacker gains a few tries
+    auto it = tries_.find(name);
+    if (it != tries_.end() && now - it->second.since > kWindow) it = (tries_.erase(it), tries_.end());
+    if (it == tries_.end()) it = tries_.emplace(std::string(name), Entry{0, now}).first;
+    return ++it->second.count <= kFreeTries;
   }
   void succeeded(std::string_view name) {
     std::lock_guard lock(mutex_);
-    if (auto it = failures_.find(name); it != failures_.end()) failures_.erase(it);
+    if (auto it = tries_.find(name); it != tries_.end()) tries_.erase(it);
   }
 
  private:
@@ -42,7 +36,7 @@ class Throttle {
     Duration since;
   };
   std::mutex mutex_;
-  std::map<std::string, Entry, std::less<>> failures_;
+  std::map<std::string, Entry, std::less<>> tries_;
 };
 
 }  // namespace ctrlplane::api

@@ -115,8 +115,11 @@ Result<std::unique_ptr<Server>> Server::start(const ServeSettings& settings) {
     replica.want(kInstanceWorkspace);
     server->watch_health();
   });
-  TRY(s->listen());
+  TRY(s->listen());  // first, so that a port that is taken ends the start before a key is made and shown to
+                     // nobody
   TRY(s->bootstrap());
+  s->api_->note_health(true);  // the store has just answered
+  s->api_->directory().open();
   Retention keep{.jobs = hours(24) * settings.keep_jobs_days,
                  .audit = hours(24) * settings.keep_audit_days,
                  .outbox = hours(24) * settings.keep_outbox_days};

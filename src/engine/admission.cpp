@@ -51,7 +51,8 @@ Maybe attempts_are_used_up(const State& state, Time now, const StartRequest& q, 
       return Refusal{fmt::format("{} of {} attempts used", row.attempts, terms->max_retries + 1), {}, true};
     JobStatus last = row.last_status.value_or(JobStatus::kFailure);
     if (std::find(terms->on.begin(), terms->on.end(), last) == terms->on.end())
-      return Refusal{fmt::format("the last attempt ended as {}, which is not repeated", to_string(last)), {}, true};
+      return Refusal{
+          fmt::format("the last attempt ended as {}, which is not repeated", to_string(last)), {}, true};
     ready = std::max(ready, ended + terms->wait_before(row.attempts));
   }
   if (now < ready) return Refusal{fmt::format("the next attempt is at {}", format_rfc3339(ready)), ready};
@@ -71,7 +72,8 @@ Maybe rules_say_no(const State& state, Time now, const StartRequest& q) {
   if (j.verdict == policy::Verdict::kAllowed) return {};
   for (const policy::Explained& x : policy::explain(state, now, q.target, q.version, waiver))
     if (x.evaluation.verdict != policy::Verdict::kAllowed)
-      return Refusal{x.policy ? fmt::format("policy {}: {}", x.policy->name, x.evaluation.message) : x.evaluation.message,
+      return Refusal{x.policy ? fmt::format("policy {}: {}", x.policy->name, x.evaluation.message)
+                              : x.evaluation.message,
                      j.next_at};
   return Refusal{"a policy does not allow it", j.next_at};
 }

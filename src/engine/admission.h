@@ -26,7 +26,8 @@ struct Refusal {
 
 // Why a start is refused now; nullopt if it may start. `row` is the target's row as the caller is about to
 // write it.
-std::optional<Refusal> refusal(const State& state, Time now, const StartRequest& request, const TargetState& row);
+std::optional<Refusal> refusal(const State& state, Time now, const StartRequest& request,
+                               const TargetState& row);
 
 // Creates the release and one job per matching agent, and writes `row` with them, or refuses with
 // kConflict and changes nothing.

@@ -24,18 +24,21 @@ std::string blocker_text(const State& state, const VersionExplained& v) {
   if (!v.not_deployable.empty()) return fmt::format("{}: {}", tag, v.not_deployable);
   const policy::Explained& x = v.rules[*v.first_blocker];
   std::string who = x.policy ? fmt::format("policy {}", x.policy->name) : "its own dependencies";
-  std::string when =
-      x.evaluation.next_at ? fmt::format(" (looked at again at {})", format_rfc3339(*x.evaluation.next_at)) : "";
+  std::string when = x.evaluation.next_at
+                         ? fmt::format(" (looked at again at {})", format_rfc3339(*x.evaluation.next_at))
+                         : "";
   const bool waits = x.evaluation.verdict == policy::Verdict::kPending;
-  return fmt::format("{} {} {}: {}{}", tag, waits ? "waits for" : "is not allowed by", who, x.evaluation.message, when);
+  return fmt::format("{} {} {}: {}{}", tag, waits ? "waits for" : "is not allowed by", who,
+                     x.evaluation.message, when);
 }
 
 std::string summary_of(const State& state, const TargetSlot& slot, const TargetExplained& e) {
   if (!slot.exists) return "this is no release target any more";
   if (slot.first_job) {
     const Job& job = state.jobs[slot.first_job].row;
-    return fmt::format("{} is being deployed (job {} is {})", tag_of(state, state.jobs[slot.first_job].version),
-                       job.id.str(), to_string(job.status));
+    return fmt::format("{} is being deployed (job {} is {})",
+                       tag_of(state, state.jobs[slot.first_job].version), job.id.str(),
+                       to_string(job.status));
   }
   if (!e.plan.waiting_for.empty() && e.plan.version)
     return fmt::format("{} is to be deployed, but {}", tag_of(state, e.plan.version), e.plan.waiting_for);

@@ -13,9 +13,9 @@ namespace ctrlplane {
 struct VersionExplained {
   VersionIx version;
   policy::Verdict verdict = policy::Verdict::kAllowed;
-  std::string not_deployable;              // why its status or history rules it out; empty if nothing does
-  std::vector<policy::Explained> rules;    // all of them
-  std::optional<size_t> first_blocker;     // in rules, in the order they are asked
+  std::string not_deployable;            // why its status or history rules it out; empty if nothing does
+  std::vector<policy::Explained> rules;  // all of them
+  std::optional<size_t> first_blocker;   // in rules, in the order they are asked
   bool is_current = false, is_desired = false;
 };
 

@@ -1,7 +1,9 @@
-// Random small workspaces under random policies and events. When the engine has come to rest, nothing may be left
-// to do, and what it says of each target must be what a workspace loaded anew, all caches cold, says too.
+// Random small workspaces under random policies and events. When the engine has come to rest, nothing may be
+// left to do, and what it says of each target must be what a workspace loaded anew, all caches cold, says
+// too.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <random>
 
 #include <fmt/core.h>
@@ -14,28 +16,31 @@ namespace {
 using testing::World;
 
 constexpr std::string_view kRules[][2] = {
-    {"anyApproval", R"({"minApprovals":1})"},
-    {"anyApproval", R"({"minApprovals":2})"},
-    {"versionSelector", R"({"selector":"!version.tag.endsWith('3')"})"},
-    {"versionSelector", R"({"selector":"version.tag.endsWith('2') || resource.metadata['ring'] == 'a'"})"},
-    {"versionCooldown", R"({"intervalSeconds":900})"},
-    {"deploymentWindow", R"({"rrule":"FREQ=HOURLY;INTERVAL=2","durationMinutes":30})"},
-    {"deploymentWindow", R"({"rrule":"FREQ=HOURLY;INTERVAL=3","durationMinutes":60,"allowWindow":false})"},
-    {"environmentProgression", R"({"dependsOnEnvironmentSelector":"environment.name == 'e0'"})"},
+    {"anyApproval", R"~({"minApprovals":1})~"},
+    {"anyApproval", R"~({"minApprovals":2})~"},
+    {"versionSelector", R"~({"selector":"!version.tag.endsWith('3')"})~"},
+    {"versionSelector", R"~({"selector":"version.tag.endsWith('2') || resource.metadata['ring'] == 'a'"})~"},
+    {"versionCooldown", R"~({"intervalSeconds":900})~"},
+    {"deploymentWindow", R"~({"rrule":"FREQ=HOURLY;INTERVAL=2","durationMinutes":30})~"},
+    {"deploymentWindow", R"~({"rrule":"FREQ=HOURLY;INTERVAL=3","durationMinutes":60,"allowWindow":false})~"},
+    {"environmentProgression", R"~({"dependsOnEnvironmentSelector":"environment.name == 'e0'"})~"},
     {"environmentProgression",
-     R"({"dependsOnEnvironmentSelector":"environment.description == 'gate'","minimumSoakTimeMinutes":20,"mode":"any"})"},
+     R"~({"dependsOnEnvironmentSelector":"environment.description == 'gate'","minimumSoakTimeMinutes":20,"mode":"any"})~"},
     {"environmentProgression",
-     R"({"dependsOnEnvironmentSelector":"true","minimumSuccessPercentage":50,"maximumAgeHours":3})"},
-    {"gradualRollout", R"({"rolloutType":"linear","timeScaleInterval":600})"},
-    {"gradualRollout", R"({"rolloutType":"linear-normalized","timeScaleInterval":3600})"},
-    {"deploymentDependency", R"({"dependsOn":"deployment.name == 'd0'"})"},
-    {"deploymentDependency", R"({"dependsOn":"deployment.description == 'gate'","require":"all"})"},
-    {"retry", R"({"maxRetries":2,"backoffSeconds":300})"},
-    {"retry", R"({"maxRetries":1})"},
+     R"~({"dependsOnEnvironmentSelector":"true","minimumSuccessPercentage":50,"maximumAgeHours":3})~"},
+    {"gradualRollout", R"~({"rolloutType":"linear","timeScaleInterval":600})~"},
+    {"gradualRollout", R"~({"rolloutType":"linear-normalized","timeScaleInterval":3600})~"},
+    {"deploymentDependency", R"~({"dependsOn":"deployment.name == 'd0'"})~"},
+    {"deploymentDependency", R"~({"dependsOn":"deployment.description == 'gate'","require":"all"})~"},
+    {"retry", R"~({"maxRetries":2,"backoffSeconds":300})~"},
+    {"retry", R"~({"maxRetries":1})~"},
     {"rollback", "{}"},
 };
 constexpr std::string_view kSelectors[] = {
-    "true", "environment.name != 'e0'", "environment.description == 'gate'", "deployment.name == 'd1'",
+    "true",
+    "environment.name != 'e0'",
+    "environment.description == 'gate'",
+    "deployment.name == 'd1'",
     "resource.metadata['ring'] == 'a'",
 };
 
@@ -69,7 +74,8 @@ class Life : public World {
         TargetIx same = fresh->target(key);
         if (!same) continue;  // gone, and remembered for what it leaves
         Plan here = plan(*state, now, t), there = plan(*fresh, now, same);
-        if (!here.empty()) wrong += fmt::format("{} has been left asleep ({})\n", name(key), words(*state, here));
+        if (!here.empty())
+          wrong += fmt::format("{} has been left asleep ({})\n", name(key), words(*state, here));
         if (words(*state, here) != words(*fresh, there))
           wrong += fmt::format("{}: {} but cold: {}\n", name(key), words(*state, here), words(*fresh, there));
       }
@@ -83,11 +89,13 @@ class Life : public World {
 
   std::string name(const TargetKey& k) const {
     return fmt::format("{}/{}/{}", state->deployments[state->deployments.find(k.deployment)].row.name,
-                       state->environments[state->environments.find(k.environment)].row.name, k.resource.str());
+                       state->environments[state->environments.find(k.environment)].row.name,
+                       k.resource.str());
   }
   static std::string words(const State& s, const Plan& p) {
-    return fmt::format("{}{}{} {} waits \"{}\" until {}", p.set_desired ? "desires " : "", p.start ? "starts " : "",
-                       p.deny ? "denies " : "", p.version ? s.versions[p.version].row.tag : "nothing", p.waiting_for,
+    return fmt::format("{}{}{} {} waits \"{}\" until {}", p.set_desired ? "desires " : "",
+                       p.start ? "starts " : "", p.deny ? "denies " : "",
+                       p.version ? s.versions[p.version].row.tag : "nothing", p.waiting_for,
                        p.look_again ? format_rfc3339(*p.look_again) : "an event");
   }
 
@@ -111,7 +119,8 @@ class Life : public World {
     must(UpsertResource{in, {}});
   }
   void put_policy(size_t i) {
-    UpsertPolicy c{.name = fmt::format("p{}", i), .selector = std::string(kSelectors[below(std::size(kSelectors))])};
+    UpsertPolicy c{.name = fmt::format("p{}", i),
+                   .selector = std::string(kSelectors[below(std::size(kSelectors))])};
     if (policies_.contains(i)) c.id = policies_[i];
     c.enabled = chance(90);
     for (size_t n = 1 + below(2); n > 0; --n) {
@@ -132,7 +141,9 @@ class Life : public World {
   std::string end_a_job() {
     Reply r = run(ClaimJob{agent, {}, fmt::format("i{}", ++claims_), false});
     if (!r || !r->job) return "no job";
-    JobStatus status = chance(65) ? JobStatus::kSuccessful : chance(80) ? JobStatus::kFailure : JobStatus::kCancelled;
+    JobStatus status = chance(65)   ? JobStatus::kSuccessful
+                       : chance(80) ? JobStatus::kFailure
+                                    : JobStatus::kCancelled;
     EXPECT_TRUE(run(ReportJob{r->job->id, fmt::format("i{}", claims_), status, "", ""}));
     return fmt::format("a job ends as {}", to_string(status));
   }
@@ -175,11 +186,12 @@ class Life : public World {
   std::string edit() {
     const int i = static_cast<int>(below(3));
     const std::string description = chance(50) ? "gate" : "";
-    switch (below(5)) {
+    switch (below(6)) {
       case 0: put_environment(i, description); return "environment";
       case 1: put_deployment(i, description); return "deployment";
       case 2: must(LinkEnvironment{system, environments_[i], chance(70)}); return "link of an environment";
-      case 3: put_resource(below(6)); return "resource";
+      case 3: must(LinkDeployment{system, deployments_[i], chance(70)}); return "link of a deployment";
+      case 4: put_resource(below(6)); return "resource";
       default: (void)run(DeleteResource{fmt::format("r{}", below(6))}); return "no resource";
     }
   }
@@ -222,9 +234,11 @@ class Life : public World {
 };
 
 TEST(PolicyProperty, at_rest_nothing_is_left_to_do_and_cold_caches_agree) {
-  constexpr uint64_t kLives = 40;
+  // More of them: CTRLPLANE_LIVES=1000.
+  const char* wanted = std::getenv("CTRLPLANE_LIVES");
+  const uint64_t lives = wanted ? std::strtoull(wanted, nullptr, 10) : 12;
   constexpr int kSteps = 120;
-  for (uint64_t seed = 1; seed <= kLives; ++seed) {
+  for (uint64_t seed = 1; seed <= lives; ++seed) {
     Life life(seed);
     std::string story;
     for (int i = 0; i < kSteps; ++i) {

@@ -36,7 +36,8 @@ void supersede(Tx& tx, const std::vector<JobId>& jobs, std::string_view why) {
 
 // What failed last was ruled out here, and what ran before may be half replaced.
 bool must_be_restored(const TargetSlot& slot) {
-  return slot.last_version && is_denied(slot, slot.last_version) && slot.chain_release != slot.current_release;
+  return slot.last_version && is_denied(slot, slot.last_version) &&
+         slot.chain_release != slot.current_release;
 }
 
 bool says_go_back(const State& state, TargetIx t) {
@@ -108,7 +109,8 @@ Plan plan(const State& state, Time now, TargetIx t) {
   if (!no) return p;
   p.waiting_for = no->why;
   if (no->next_at) p.look_again = p.look_again ? std::min(*p.look_again, *no->next_at) : no->next_at;
-  // What runs here, and failed when it was deployed again, stays: there is no telling that the one before is better.
+  // What runs here, and failed when it was deployed again, stays: there is no telling that the one before is
+  // better.
   if (no->attempts_used_up && !is_current && says_go_back(state, t)) p.deny = p.version;
   return p;
 }
@@ -131,14 +133,16 @@ void reconcile(Tx& tx, TargetIx t) {
   }
   if (p.start) {
     // Writes the row too.
-    CHECK(start(tx, {t, p.version, p.release, p.cause}, row).has_value(), "admission refused what it had allowed");
+    CHECK(start(tx, {t, p.version, p.release, p.cause}, row).has_value(),
+          "admission refused what it had allowed");
   } else if (p.set_desired || p.deny) {
     tx.put(std::move(row));
   }
 }
 
 bool has_work(const State& state) {
-  return !state.settled() || policy::is_edited(state) || state.any_changed_pairs() || state.any_stranded() || state.any_dirty();
+  return !state.settled() || policy::is_edited(state) || state.any_changed_pairs() || state.any_stranded() ||
+         state.any_dirty();
 }
 
 bool work(Tx& tx) {
@@ -146,6 +150,8 @@ bool work(Tx& tx) {
     std::vector<TargetKey> gone;
     tx.state.advance(kMembershipUnit, gone);
     for (const TargetKey& key : gone) tx.erase(TargetState{.key = key});
+    // Links and selectors decide whom rules look at, also where no target came or went.
+    if (tx.state.settled()) policy::note_edit(tx.state);
     return true;
   }
   if (policy::is_edited(tx.state)) {
@@ -186,7 +192,8 @@ bool run_due_timers(Tx& tx, size_t limit) {
         tx.erase(IdempotencyRecord{.key = Digest{timer->subject.bytes}});
         break;
       case TimerKind::kSkipExpiry:
-        if (!policy::outlives_expiry(tx.state, SkipId{timer->subject})) skip_expired(tx, SkipId{timer->subject});
+        if (!policy::outlives_expiry(tx.state, SkipId{timer->subject}))
+          skip_expired(tx, SkipId{timer->subject});
         break;
       case TimerKind::kTargetDue: tx.state.target_due(timer->subject); break;
       case TimerKind::kSessionExpiry: session_expired(tx, SessionId{timer->subject}); break;

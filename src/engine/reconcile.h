@@ -14,8 +14,8 @@ struct Plan {
   std::vector<JobId> supersede;  // not handed over and no longer wanted
   bool start = false;
   JobCause cause = JobCause::kPolicy;
-  VersionIx deny;                 // failed here for good, and a rollback rule says to go back
-  std::string waiting_for;        // why it does not start, for people
+  VersionIx deny;                  // failed here for good, and a rollback rule says to go back
+  std::string waiting_for;         // why it does not start, for people
   std::optional<Time> look_again;  // when time alone may change the plan
 
   bool empty() const { return !set_desired && supersede.empty() && !start && !deny; }

@@ -10,7 +10,8 @@ bool is_newer(const Version& a, const Version& b) {
 }
 
 bool was_current(const TargetSlot& target, VersionIx v) {
-  return std::any_of(target.past.begin(), target.past.end(), [&](const PastVersionIx& p) { return p.version == v; });
+  return std::any_of(target.past.begin(), target.past.end(),
+                     [&](const PastVersionIx& p) { return p.version == v; });
 }
 
 // May the target go on with what it runs?

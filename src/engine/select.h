@@ -16,9 +16,9 @@ struct Selection {
   std::optional<Time> next_at = {};  // when time alone may change the answer
 };
 
-// Versions newer than the current one, newest first, and the first that every rule allows; older ones only when
-// the current one has become ineligible. A temporary no holds; only a permanent one moves a target back to what
-// it runs.
+// Versions newer than the current one, newest first, and the first that every rule allows; older ones only
+// when the current one has become ineligible. A temporary no holds; only a permanent one moves a target back
+// to what it runs.
 Selection select_version(const State& state, Time now, TargetIx t);
 
 // Never to be started again anywhere, and no reason to stay.

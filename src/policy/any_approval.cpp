@@ -49,11 +49,12 @@ class AnyApprovalRule final : public Rule {
     return roles_.empty() || (a.role && std::count(roles_.begin(), roles_.end(), *a.role) > 0);
   }
 
-  Evaluation words(const Question& q, Evaluation e, const std::vector<Time>& given, std::string_view note) const {
+  Evaluation words(const Question& q, Evaluation e, const std::vector<Time>& given,
+                   std::string_view note) const {
     if (!q.words) return e;
     bool counted = e.verdict == Verdict::kPending || !given.empty();
-    e.message = counted ? fmt::format("{} of {} approvals for {} in {}{}", given.size(), needed_, q.candidate().tag,
-                                      q.environment().name, note)
+    e.message = counted ? fmt::format("{} of {} approvals for {} in {}{}", given.size(), needed_,
+                                      q.candidate().tag, q.environment().name, note)
                         : std::string(note);
     JsonWriter w;
     e.details = w.open().member("approvals", given.size()).member("minApprovals", needed_).close().take();

@@ -7,7 +7,8 @@
 namespace ctrlplane::policy {
 
 struct CompiledRule {
-  std::unique_ptr<Rule> rule;  // null: stored by a newer program, or damaged; then nothing may start (see judge)
+  std::unique_ptr<Rule>
+      rule;  // null: stored by a newer program, or damaged; then nothing may start (see judge)
   int cost = 0;
 };
 CompiledRule compile_rule(const PolicyRule& row);

@@ -33,19 +33,24 @@ class DeploymentDependencyRule final : public Rule {
       if (m != Match::kYes) continue;
       ++selected;
       if (version) ++met;
-      if (!version && missing.empty()) missing = deployment.name;
+      if (!version && (missing.empty() || deployment.name < missing)) missing = deployment.name;
     }
     if (selected == 0)
-      return words(q, {.verdict = Verdict::kDenied}, "no deployment on this resource is what the rule depends on", "");
-    if (all_ ? met == selected : met > 0) return words(q, Evaluation::allowed(), "what it depends on is there", "");
-    return words(q, {.verdict = Verdict::kPending}, fmt::format("{} does not run on this resource yet", missing), missing);
+      return words(q, {.verdict = Verdict::kDenied},
+                   "no deployment on this resource is what the rule depends on", "");
+    if (all_ ? met == selected : met > 0)
+      return words(q, Evaluation::allowed(), "what it depends on is there", "");
+    return words(q, {.verdict = Verdict::kPending},
+                 fmt::format("{} does not run on this resource yet", missing), missing);
   }
 
  private:
-  static Evaluation words(const Question& q, Evaluation e, std::string_view message, const std::string& missing) {
+  static Evaluation words(const Question& q, Evaluation e, std::string_view message,
+                          const std::string& missing) {
     if (!q.words) return e;
     e.message = message;
-    e.unblock = missing.empty() ? "a change of the policy" : fmt::format("a successful deployment of {}", missing);
+    e.unblock =
+        missing.empty() ? "a change of the policy" : fmt::format("a successful deployment of {}", missing);
     return e;
   }
 
@@ -64,7 +69,8 @@ Evaluation of_dependency(const Question& q, const VersionDependency& need) {
     if (!d || !other.exists || other.deployment != d || !other.current_version) continue;
     const Version& version = q.state.versions[other.current_version].row;
     if (selector && selector->match({.version = &version}) == Match::kYes) return {};
-    if (!current || q.state.versions[current].row.created_at < version.created_at) current = other.current_version;
+    if (!current || q.state.versions[current].row.created_at < version.created_at)
+      current = other.current_version;
   }
   Evaluation e{.verdict = Verdict::kPending};
   if (!q.words) return e;
@@ -72,7 +78,8 @@ Evaluation of_dependency(const Question& q, const VersionDependency& need) {
                                     q.state.versions[current].row.tag)
                       : fmt::format("{} does not run on this resource yet", name);
   JsonWriter w;
-  e.details = w.open().member("deploymentId", need.on).member("versionSelector", need.selector).close().take();
+  e.details =
+      w.open().member("deploymentId", need.on).member("versionSelector", need.selector).close().take();
   e.unblock = fmt::format("a version of {} that matches {}", name, need.selector);
   return e;
 }

@@ -9,10 +9,11 @@ namespace {
 class DeploymentWindowRule final : public Rule {
  public:
   DeploymentWindowRule(RuleBody& body, const Making& making) {
-    schedule::Recurrence::Options options{.rrule = body.text("rrule"),
-                                          .duration = minutes(body.integer("durationMinutes", 1, kMaxMinutes)),
-                                          .zone = body.maybe_text("timezone").value_or("UTC"),
-                                          .anchor = making.created_at};
+    schedule::Recurrence::Options options{
+        .rrule = body.text("rrule"),
+        .duration = minutes(body.integer("durationMinutes", 1, kMaxMinutes)),
+        .zone = body.maybe_text("timezone").value_or("UTC"),
+        .anchor = making.created_at};
     allow_ = body.flag("allowWindow", true);
     if (!body.done()) return;
     auto made = schedule::Recurrence::make(options);
@@ -27,12 +28,14 @@ class DeploymentWindowRule final : public Rule {
 
   Evaluation evaluate(const Question& q) const override {
     // What has never been deployed to is not disturbed by a first deployment.
-    if (!q.slot().current_version) return words(q, Evaluation::allowed(), "the target has nothing deployed yet");
+    if (!q.slot().current_version)
+      return words(q, Evaluation::allowed(), "the target has nothing deployed yet");
     auto inside = window_->containing(q.now);
     if (allow_) {
       if (inside) return words(q, Evaluation::allowed(inside->start), "inside the window");
       auto next = window_->next_after(q.now);
-      if (!next) return words(q, {.verdict = Verdict::kDenied}, "outside the window, and it does not come again");
+      if (!next)
+        return words(q, {.verdict = Verdict::kDenied}, "outside the window, and it does not come again");
       return words(q, {.verdict = Verdict::kPending, .next_at = next->start},
                    "outside the window until " + format_rfc3339(next->start));
     }

@@ -22,12 +22,14 @@ class EnvironmentProgressionRule final : public Rule {
     soak_ = minutes(body.maybe_integer("minimumSoakTimeMinutes", 0, kMaxMinutes).value_or(0));
     if (auto age = body.maybe_integer("maximumAgeHours", 0, kMaxMinutes)) max_age_ = hours(*age);
     any_ = body.word("mode", {"all", "any"}) == "any";
-    if (auto statuses = body.maybe_statuses("successStatuses"); statuses && *statuses != std::vector{JobStatus::kSuccessful})
+    if (auto statuses = body.maybe_statuses("successStatuses");
+        statuses && *statuses != std::vector{JobStatus::kSuccessful})
       body.complain("successStatuses", "only [\"successful\"] counts as a success");
     if (body.word("outOfScope", {"allow", "deny"}) == "deny")
       body.complain("outOfScope", "versions have no scope yet, so nothing could be out of it");
     if (body.flag("requireVerificationPassed", false))
-      body.complain("requireVerificationPassed", "verifications are not made yet, so nothing could pass them");
+      body.complain("requireVerificationPassed",
+                    "verifications are not made yet, so nothing could pass them");
   }
 
   bool starts_rollout() const override { return true; }
@@ -68,12 +70,16 @@ class EnvironmentProgressionRule final : public Rule {
             looks_at_environment(q.state.environments[other].row))
           found.push_back(other);
     }
+    // So that of several that say no the same one is named each time.
+    auto id = [&](EnvironmentIx e) { return q.state.environments[e].row.id; };
+    std::sort(found.begin(), found.end(), [&](EnvironmentIx a, EnvironmentIx b) { return id(a) < id(b); });
     return found;
   }
 
   static bool is_worse(const Evaluation& a, const Evaluation& b) {
     if (a.verdict != b.verdict) return a.verdict > b.verdict;
-    if (a.verdict == Verdict::kAllowed) return a.satisfied_at.value_or(Time{}) > b.satisfied_at.value_or(Time{});
+    if (a.verdict == Verdict::kAllowed)
+      return a.satisfied_at.value_or(Time{}) > b.satisfied_at.value_or(Time{});
     return a.next_at.value_or(Time::never()) > b.next_at.value_or(Time::never());
   }
 
@@ -88,20 +94,23 @@ class EnvironmentProgressionRule final : public Rule {
     if (p.succeeded < p.needed) return words(q, other, {.verdict = Verdict::kPending}, p, "");
     Time ready = p.latest + soak_;
     if (q.now < ready)
-      return words(q, other, {.verdict = Verdict::kPending, .next_at = ready}, p, "soaks until " + format_rfc3339(ready));
+      return words(q, other, {.verdict = Verdict::kPending, .next_at = ready}, p,
+                   "soaks until " + format_rfc3339(ready));
     if (!max_age_) return words(q, other, Evaluation::allowed(ready), p, "");
     Time stale = p.latest + *max_age_;
-    if (q.now >= stale) return words(q, other, {.verdict = Verdict::kDenied}, p, "its success there is too old");
+    if (q.now >= stale)
+      return words(q, other, {.verdict = Verdict::kDenied}, p, "its success there is too old");
     Evaluation e = Evaluation::allowed(ready);
     e.next_at = stale;
     return words(q, other, e, p, "");
   }
 
-  Evaluation words(const Question& q, EnvironmentIx other, Evaluation e, const Proof& p, std::string_view note) const {
+  Evaluation words(const Question& q, EnvironmentIx other, Evaluation e, const Proof& p,
+                   std::string_view note) const {
     if (!q.words) return e;
     const std::string& name = q.state.environments[other].row.name;
-    e.message = fmt::format("{} succeeded on {} of {} targets in {}, {} needed{}{}", q.candidate().tag, p.succeeded,
-                            p.targets, name, p.needed, note.empty() ? "" : "; ", note);
+    e.message = fmt::format("{} succeeded on {} of {} targets in {}, {} needed{}{}", q.candidate().tag,
+                            p.succeeded, p.targets, name, p.needed, note.empty() ? "" : "; ", note);
     JsonWriter w;
     w.open().member("environment", name).member("targets", p.targets).member("succeeded", p.succeeded);
     e.details = w.member("needed", p.needed).close().take();

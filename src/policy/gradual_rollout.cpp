@@ -30,8 +30,10 @@ class GradualRolloutRule final : public Rule {
       return e;
     }
     Rank rank = rollout_rank(q.state, q.target, q.version);
-    auto turn = after_open_time(q, *start, normalized_ ? normalized_offset(rank, interval_) : linear_offset(rank, interval_));
-    Evaluation e = turn && q.now >= *turn ? Evaluation::allowed(*turn) : Evaluation{.verdict = Verdict::kPending, .next_at = turn};
+    auto turn = after_open_time(
+        q, *start, normalized_ ? normalized_offset(rank, interval_) : linear_offset(rank, interval_));
+    Evaluation e = turn && q.now >= *turn ? Evaluation::allowed(*turn)
+                                          : Evaluation{.verdict = Verdict::kPending, .next_at = turn};
     return words(q, e, *start, rank, turn);
   }
 
@@ -59,8 +61,8 @@ class GradualRolloutRule final : public Rule {
 
   Evaluation words(const Question& q, Evaluation e, Time start, Rank rank, std::optional<Time> turn) const {
     if (!q.words) return e;
-    e.message = fmt::format("number {} of {} in the roll-out since {}; its turn {} {}", rank.position + 1, rank.of,
-                            format_rfc3339(start), e.verdict == Verdict::kAllowed ? "came" : "comes",
+    e.message = fmt::format("number {} of {} in the roll-out since {}; its turn {} {}", rank.position + 1,
+                            rank.of, format_rfc3339(start), e.verdict == Verdict::kAllowed ? "came" : "comes",
                             turn ? format_rfc3339(*turn) : "never: its windows do not open again");
     JsonWriter w;
     w.open().member("position", rank.position).member("targets", rank.of).member("startedAt", start);

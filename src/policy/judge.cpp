@@ -78,12 +78,13 @@ bool is_waived(const BoundRule& b, Waiver waiver) {
   return waiver == Waiver::kReturn && b.rule && b.rule->waived_on_return();
 }
 
-// Remembers what a rule about other environments said to somebody who waits for it, or for a turn that it began.
+// Remembers what a rule about other environments said to somebody who waits for it, or for a turn that it
+// began.
 void watch(const Question& q, const BoundRule& b, const Evaluation& e) {
   if (!b.rule || !b.rule->looks_at_environments()) return;
   if (e.verdict == Verdict::kAllowed && !q.rules->has_rollout) return;
-  memo_of(q.state).watched[{q.version, q.slot().environment, b.row}] = {&b,           q.target,       q.rules->has_rollout,
-                                                                 e.verdict, e.satisfied_at, e.next_at};
+  memo_of(q.state).watched[{q.version, q.slot().environment, b.row}] = {
+      &b, q.target, q.rules->has_rollout, e.verdict, e.satisfied_at, e.next_at};
 }
 
 }  // namespace
@@ -146,7 +147,8 @@ Judgement judge(const State& state, Time now, TargetIx target, VersionIx version
     if (is_waived(b, waiver)) continue;
     q.rule = b.row;
     if (const PolicySkip* skip = skip_of(q, b.row->id)) {
-      if (skip->expires_at) all.next_at = all.next_at ? std::min(*all.next_at, *skip->expires_at) : skip->expires_at;
+      if (skip->expires_at)
+        all.next_at = all.next_at ? std::min(*all.next_at, *skip->expires_at) : skip->expires_at;
       continue;
     }
     Evaluation e = ask(q, b);
@@ -175,7 +177,8 @@ bool is_excluded(const State& state, Time now, TargetIx target, VersionIx versio
   return false;
 }
 
-std::vector<Explained> explain(const State& state, Time now, TargetIx target, VersionIx version, Waiver waiver) {
+std::vector<Explained> explain(const State& state, Time now, TargetIx target, VersionIx version,
+                               Waiver waiver) {
   std::vector<Explained> all;
   const RuleSet& set = rules_of(state, target);
   Question q{.state = state, .now = now, .target = target, .version = version, .rules = &set, .words = true};
@@ -195,8 +198,8 @@ std::vector<Explained> explain(const State& state, Time now, TargetIx target, Ve
     x.skip = skip_of(q, b.row->id);
     if (x.skip) {
       x.evaluation = Evaluation::allowed(x.skip->created_at);
-      x.evaluation.message = fmt::format("skipped by {}{}{}", x.skip->created_by, x.skip->reason.empty() ? "" : ": ",
-                                         x.skip->reason);
+      x.evaluation.message = fmt::format("skipped by {}{}{}", x.skip->created_by,
+                                         x.skip->reason.empty() ? "" : ": ", x.skip->reason);
       x.evaluation.next_at = x.skip->expires_at;
     } else if (is_waived(b, waiver)) {
       x.evaluation = Evaluation::allowed();
@@ -215,7 +218,8 @@ std::vector<Explained> explain(const State& state, Time now, TargetIx target, Ve
 
 namespace {
 
-// Asks the watched rules of these versions again, and marks the targets behind those that say something else now.
+// Asks the watched rules of these versions again, and marks the targets behind those that say something else
+// now.
 template <class Fits>
 void ask_again(State& state, Time now, Fits&& fits) {
   Memo& memo = memo_of(state);
@@ -264,11 +268,13 @@ void note_success(State& state, Time now, TargetIx target, VersionIx version) {
 }
 
 bool is_edited(const State& state) {
-  if (!state.policy_memo || state.policies.size() == 0) return false;  // nothing has been worked out from anything
+  if (!state.policy_memo || state.policies.size() == 0)
+    return false;  // nothing has been worked out from anything
   return memo_of(state).noted_epoch != state.policy_epoch;
 }
 
 void note_edit(State& state) {
+  if (state.policies.size() == 0) return;
   memo_of(state).noted_epoch = state.policy_epoch;
   state.mark_all_dirty();
 }
@@ -287,14 +293,16 @@ bool outlives_expiry(const State& state, SkipId id) {
 void note_membership(State& state, Time now, DeploymentIx deployment, EnvironmentIx environment) {
   if (!state.deployments.used(deployment)) return;
   // Nobody can say whom an environment that is gone concerned.
-  const Environment* row = state.environments.used(environment) ? &state.environments[environment].row : nullptr;
+  const Environment* row =
+      state.environments.used(environment) ? &state.environments[environment].row : nullptr;
   ask_again(state, now, [&](VersionIx v, const Rule& rule) {
     return state.versions[v].deployment == deployment && (!row || rule.looks_at_environment(*row));
   });
   // Somebody was told a place in a roll-out that is another one now.
   size_t ranked = std::erase_if(memo_of(state).ranks, [&](const auto& entry) {
     auto [version, where] = entry.first;
-    return where == environment && (!state.versions.used(version) || state.versions[version].deployment == deployment);
+    return where == environment &&
+           (!state.versions.used(version) || state.versions[version].deployment == deployment);
   });
   if (ranked > 0) state.mark_dirty_in(deployment, environment);
 }

@@ -33,20 +33,21 @@ Judgement judge(const State& state, Time now, TargetIx target, VersionIx version
 bool is_excluded(const State& state, Time now, TargetIx target, VersionIx version);
 
 struct Explained {
-  std::string type;               // of the rule; "versionDependency" for what a version says itself
+  std::string type;                // of the rule; "versionDependency" for what a version says itself
   const Policy* policy = nullptr;  // null for what is always on
   const PolicyRule* rule = nullptr;
   const PolicySkip* skip = nullptr;
   Evaluation evaluation;
 };
 // Asks all of them, with words.
-std::vector<Explained> explain(const State& state, Time now, TargetIx target, VersionIx version, Waiver waiver);
+std::vector<Explained> explain(const State& state, Time now, TargetIx target, VersionIx version,
+                               Waiver waiver);
 
 // ---- Waking those who wait for what happens elsewhere --------------------------------------------------
 // A version has become current on the target: marks whom that concerns.
 void note_success(State& state, Time now, TargetIx target, VersionIx version);
-// Has a policy, environment or deployment been edited since note_edit? Then which rules match and what they say
-// of any target may be different.
+// Has a policy, environment or deployment been edited since note_edit? Then which rules match and what they
+// say of any target may be different.
 bool is_edited(const State& state);
 void note_edit(State& state);
 // Targets of (deployment, environment) came or went: shares and places have changed.

@@ -1,5 +1,5 @@
-// What the policy module remembers with a state: derived, never stored, thrown away when what it was worked out
-// from has changed.
+// What the policy module remembers with a state: derived, never stored, thrown away when what it was worked
+// out from has changed.
 #pragma once
 
 #include <map>
@@ -11,7 +11,7 @@
 namespace ctrlplane::policy {
 
 struct Memo {
-  uint32_t epoch = 0;  // of the policies; another one makes all of `sets` and `watched` worthless
+  uint32_t epoch = 0;        // of the policies; another one makes all of `sets` and `watched` worthless
   uint32_t noted_epoch = 0;  // up to which targets have been marked for edits
   std::map<std::vector<PolicyIx>, uint32_t> set_numbers;
   std::vector<std::unique_ptr<RuleSet>> sets;  // by number

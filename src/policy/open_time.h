@@ -5,8 +5,8 @@
 
 namespace ctrlplane::policy {
 
-// When `needed` of open time has passed since `from`. Windows that are skipped do not count; without windows, or on a target that has nothing deployed
-// (windows do not concern it), that is simply later. nullopt: never.
+// When `needed` of open time has passed since `from`. Windows that are skipped do not count; without windows,
+// or on a target that has nothing deployed (windows do not concern it), that is simply later. nullopt: never.
 std::optional<Time> after_open_time(const Question& q, Time from, Duration needed);
 
 // The same for these windows, all of which must be open at once.

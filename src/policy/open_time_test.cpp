@@ -16,7 +16,8 @@ struct OpenTime : ::testing::Test {
   void window(std::string_view rrule, int minutes, bool allow) {
     JsonWriter w;
     w.open().member("rrule", rrule).member("durationMinutes", minutes).member("allowWindow", allow).close();
-    PolicyRule row{.created_at = kMonday, .type = "deploymentWindow", .body = Json::parse_object(w.take()).value()};
+    PolicyRule row{
+        .created_at = kMonday, .type = "deploymentWindow", .body = Json::parse_object(w.take()).value()};
     kept.push_back(compile_rule(row));
     ASSERT_TRUE(kept.back().rule);
     windows.push_back(kept.back().rule.get());
@@ -43,9 +44,9 @@ TEST_F(OpenTime, stands_still_inside_a_closed_window) {
 }
 
 TEST_F(OpenTime, needs_all_windows_open_at_once) {
-  window("FREQ=DAILY;BYHOUR=8;BYMINUTE=0;BYSECOND=0", 240, true);    // 8 to 12
-  window("FREQ=DAILY;BYHOUR=10;BYMINUTE=0;BYSECOND=0", 240, true);   // 10 to 14
-  window("FREQ=DAILY;BYHOUR=11;BYMINUTE=0;BYSECOND=0", 30, false);   // not 11 to 11:30
+  window("FREQ=DAILY;BYHOUR=8;BYMINUTE=0;BYSECOND=0", 240, true);   // 8 to 12
+  window("FREQ=DAILY;BYHOUR=10;BYMINUTE=0;BYSECOND=0", 240, true);  // 10 to 14
+  window("FREQ=DAILY;BYHOUR=11;BYMINUTE=0;BYSECOND=0", 30, false);  // not 11 to 11:30
   EXPECT_EQ(after(hours(0), minutes(30)), kMonday + hours(10) + minutes(30));
   EXPECT_EQ(after(hours(0), minutes(75)), kMonday + hours(11) + minutes(45));
   EXPECT_EQ(after(hours(0), minutes(100)), kMonday + hours(24 + 10) + minutes(10));

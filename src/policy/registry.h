@@ -10,8 +10,8 @@
 
 namespace ctrlplane::policy {
 
-// Is `body` a good rule of this type? kInvalid names the member, below `path`. A type that is known to clients
-// but not enforced here is refused too: nothing is stored that would be silently ignored.
+// Is `body` a good rule of this type? kInvalid names the member, below `path`. A type that is known to
+// clients but not enforced here is refused too: nothing is stored that would be silently ignored.
 Status validate_rule(std::string_view path, std::string_view type, const Json& body);
 
 std::vector<std::string_view> rule_types();

@@ -16,11 +16,14 @@ uint64_t rollout_hash(const TargetKey& key, VersionId version) {
   return h;
 }
 
-Duration linear_offset(Rank rank, Duration interval) { return interval * static_cast<int64_t>(rank.position); }
+Duration linear_offset(Rank rank, Duration interval) {
+  return interval * static_cast<int64_t>(rank.position);
+}
 
 Duration normalized_offset(Rank rank, Duration interval) {
   if (rank.of == 0) return {};
-  return seconds(interval.us / 1'000'000 * static_cast<int64_t>(rank.position) / static_cast<int64_t>(rank.of));
+  return seconds(interval.us / 1'000'000 * static_cast<int64_t>(rank.position) /
+                 static_cast<int64_t>(rank.of));
 }
 
 Rank rollout_rank(const State& state, TargetIx target, VersionIx version) {
@@ -31,12 +34,12 @@ Rank rollout_rank(const State& state, TargetIx target, VersionIx version) {
   uint64_t epoch = state.membership_epoch(slot.deployment, slot.environment);
   if (ranks.epoch != epoch || ranks.version != id) {
     ranks = {.epoch = epoch, .version = id, .hashes = {}};
-    state.each_target_in(slot.deployment, slot.environment, [&](TargetIx t) {
-      ranks.hashes.push_back(rollout_hash(state.key_of(t), id));
-    });
+    state.each_target_in(slot.deployment, slot.environment,
+                         [&](TargetIx t) { ranks.hashes.push_back(rollout_hash(state.key_of(t), id)); });
     std::sort(ranks.hashes.begin(), ranks.hashes.end());
   }
-  auto at = std::lower_bound(ranks.hashes.begin(), ranks.hashes.end(), rollout_hash(state.key_of(target), id));
+  auto at =
+      std::lower_bound(ranks.hashes.begin(), ranks.hashes.end(), rollout_hash(state.key_of(target), id));
   return {static_cast<size_t>(at - ranks.hashes.begin()), ranks.hashes.size()};
 }
 

@@ -1,4 +1,5 @@
-// A target's place in the roll-out of a version: its rank by hash among the targets of (deployment, environment).
+// A target's place in the roll-out of a version: its rank by hash among the targets of (deployment,
+// environment).
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,8 @@ uint64_t rollout_hash(const TargetKey& key, VersionId version);
 struct Rank {
   size_t position = 0, of = 0;
 };
-// How long after the start its turn is: so long after the one before; or all within the interval, in whole seconds.
+// How long after the start its turn is: so long after the one before; or all within the interval, in whole
+// seconds.
 Duration linear_offset(Rank rank, Duration interval);
 Duration normalized_offset(Rank rank, Duration interval);
 

@@ -40,8 +40,8 @@ struct Question {
   Time now;
   TargetIx target;
   VersionIx version;
-  const RuleSet* rules = nullptr;      // all that apply to the target
-  const PolicyRule* rule = nullptr;    // the one that is asked; null for what is always on
+  const RuleSet* rules = nullptr;    // all that apply to the target
+  const PolicyRule* rule = nullptr;  // the one that is asked; null for what is always on
   bool words = false;
 
   const TargetSlot& slot() const { return state.at(target); }

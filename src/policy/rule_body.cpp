@@ -27,7 +27,8 @@ struct RuleBody::Parsed {
   }
 };
 
-RuleBody::RuleBody(std::string path, const Json& body) : path_(std::move(path)), parsed_(std::make_unique<Parsed>()) {
+RuleBody::RuleBody(std::string path, const Json& body)
+    : path_(std::move(path)), parsed_(std::make_unique<Parsed>()) {
   boost::json::error_code error;
   boost::json::value v = boost::json::parse(body.text(), error);
   if (!error && v.is_object()) parsed_->object = std::move(v.get_object());

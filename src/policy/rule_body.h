@@ -1,5 +1,5 @@
-// The object of a rule, read member by member. The first complaint stays: the caller reads everything and asks
-// once at the end.
+// The object of a rule, read member by member. The first complaint stays: the caller reads everything and
+// asks once at the end.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
-// The makers of the kinds of rules, one unit each. They read the body and complain to it; the result of one that
-// complained is thrown away.
+// The makers of the kinds of rules, one unit each. They read the body and complain to it; the result of one
+// that complained is thrown away.
 #pragma once
 
 #include "policy/rule.h"

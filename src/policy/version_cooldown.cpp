@@ -8,7 +8,8 @@ namespace {
 
 class VersionCooldownRule final : public Rule {
  public:
-  explicit VersionCooldownRule(RuleBody& body) : interval_(seconds(body.integer("intervalSeconds", 0, kMaxSeconds))) {}
+  explicit VersionCooldownRule(RuleBody& body)
+      : interval_(seconds(body.integer("intervalSeconds", 0, kMaxSeconds))) {}
 
   Evaluation evaluate(const Question& q) const override {
     VersionIx before = q.slot().current_version;
@@ -27,8 +28,9 @@ class VersionCooldownRule final : public Rule {
     if (!before)
       e.message = "nothing else runs here";
     else
-      e.message = fmt::format("{} after {}: {}", format_iso8601(interval_), q.state.versions[before].row.tag,
-                              e.verdict == Verdict::kAllowed ? "has passed" : "until " + format_rfc3339(*e.next_at));
+      e.message =
+          fmt::format("{} after {}: {}", format_iso8601(interval_), q.state.versions[before].row.tag,
+                      e.verdict == Verdict::kAllowed ? "has passed" : "until " + format_rfc3339(*e.next_at));
     JsonWriter w;
     e.details = w.open().member("intervalSeconds", interval_.us / 1'000'000).close().take();
     e.unblock = "time";

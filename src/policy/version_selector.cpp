@@ -22,7 +22,8 @@ class VersionSelectorRule final : public Rule {
                                 .environment = &q.environment(),
                                 .version = &q.candidate()});
     if (m == Match::kYes) return words(q, Evaluation::allowed(), "matches");
-    return words(q, {.verdict = Verdict::kDenied}, m == Match::kNo ? "does not match" : "cannot be evaluated against");
+    return words(q, {.verdict = Verdict::kDenied},
+                 m == Match::kNo ? "does not match" : "cannot be evaluated against");
   }
 
  private:

@@ -317,6 +317,19 @@ void WorkspaceLoop::release_settled() {
 // Terminal is final: a job that is not in memory has ended or never was, and the store knows which. That it
 // is not in memory is something the state said: the refusal waits for durability and the lease like any.
 void WorkspaceLoop::look_up_ended_job(JobId job, Error original, ReplyFn done) {
+  // Its end may still be on its way to the store: what this refusal was computed from must be there first.
+  ++looking_up_;
+  auto durable = [this, alive = alive_, job, original, done = std::move(done)](Reply reply) mutable {
+    if (!*alive) return done(std::unexpected(not_owner()));
+    --looking_up_;
+    if (reply || reply.error() != original)
+      return done(std::move(reply));  // the workspace was lost meanwhile
+    read_ended_job(job, std::move(original), std::move(done));
+  };
+  hold_reply(std::unexpected(original), std::move(durable), true);
+}
+
+void WorkspaceLoop::read_ended_job(JobId job, Error original, ReplyFn done) {
   ++looking_up_;
   auto answered = [this, alive = alive_, token = owner_.token, done = std::move(done),
                    original = std::move(original)](Result<std::optional<Job>> found) mutable {

@@ -136,6 +136,7 @@ class WorkspaceLoop {
   void execute_one(Pending pending);
   void hold_reply(Reply reply, ReplyFn done, bool read_only, bool declares = false);
   void look_up_ended_job(JobId job, Error original, ReplyFn done);
+  void read_ended_job(JobId job, Error original, ReplyFn done);
   bool may_be_a_retired_tag(const Pending& p) const;
   void look_up_tag(Pending p);
   void release_settled();

@@ -6,9 +6,8 @@
 //   one that comes twice is taken the first time. Durations are absolute: a window of 8 hours is 8 hours on
 //   every day. For rules by the hour or finer this means that the hour which comes twice has starts only the
 //   first time.
-// - The rule begins at its DTSTART, which counts as a start only if it fits the rule. Without DTSTART in the
-// text
-//   it begins at the anchor; then BYHOUR=9 alone means 09:00:00, not 09 with the anchor's minute and second.
+// - The rule begins at its DTSTART, which counts as a start only if it fits the rule. Without DTSTART in its
+//   text it begins at the anchor; then BYHOUR=9 alone means 09:00:00, without the anchor's minute and second.
 // - DTSTART with a Z is an instant; the rule still runs in the zone. DTSTART with a TZID names the zone.
 // - UNTIL includes its own moment; a date alone includes that day.
 // - BYSETPOS chooses from whole periods, also from the one that the rule begins in.
@@ -17,7 +16,7 @@
 // Pure: it reads zone files when made, and no clock.
 #pragma once
 
-#include <array>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -60,8 +59,7 @@ class Recurrence {
 
   // How much of [from, to) lies inside windows. Looks at 100 years at most.
   Duration open_time(Time from, Time to) const;
-  // When `needed` of open time has passed since `from` (`from` itself if nothing is needed); nullopt if
-  // never.
+  // When `needed` of open time has passed since `from`; `from` itself if nothing is needed; nullopt: never.
   std::optional<Time> after_open_time(Time from, Duration needed) const;
 
   // The zone the rule runs in: Options::zone, or the TZID of its DTSTART.

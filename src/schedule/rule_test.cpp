@@ -1,5 +1,7 @@
 #include "schedule/rule.h"
 
+#include <limits>
+
 #include <gtest/gtest.h>
 
 #include "schedule/recurrence.h"

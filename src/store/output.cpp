@@ -76,7 +76,8 @@ std::string append_output_sql(Dialect dialect, size_t rows) {
   return with_parameters(dialect,
                          fmt::format("INSERT INTO job_output (workspace_id, job_id, at_offset, text) "
                                      "VALUES {} ON CONFLICT (workspace_id, job_id, at_offset) "
-                                     "DO UPDATE SET text = excluded.text",
+                                     "DO UPDATE SET text = excluded.text "
+                                     "WHERE length(excluded.text) >= length(job_output.text)",
                                      values));
 }
 

@@ -136,7 +136,7 @@ class Store {
   virtual Result<int64_t> prune_parts(WorkspaceId workspace, Duration age, int64_t limit) = 0;
 
   // Neither fenced nor numbered: output is a courtesy of whoever runs the job. A chunk of the same offset
-  // replaces the earlier one. kInvalid: an offset below 0 or beyond any output.
+  // replaces the earlier one unless it is shorter. kInvalid: an offset below 0 or beyond any output.
   virtual Status append_output(WorkspaceId workspace, std::span<const OutputChunk> chunks) = 0;
   // By offset and without overlaps, from the first byte kept at or after `from`: whole chunks as long as
   // they fit into `max_bytes`, but at least one. Text that was UTF-8 is never cut inside a character. A gap

@@ -353,13 +353,14 @@ def test_terraform_resource_provider_with_rename_drop_and_add(ws):
     assert ws.get("/resource-providers/name/first").status_code == 404
 
 
-def test_terraform_reads_resources_in_the_order_of_the_last_set(ws):
+def test_terraform_reads_resources_in_the_order_they_were_first_given(ws):
     provider = decoded(ws.put("/resource-providers", {"id": new_id(), "name": "p", "metadata": {}}),
                        202)["id"]
-    for names in (["c", "a", "b"], ["b", "a", "c"], ["new", "c", "b"]):
+    for names, order in ((["c", "a", "b"], ["c", "a", "b"]), (["b", "a", "c"], ["c", "a", "b"]),
+                         (["new", "c", "b"], ["c", "b", "new"])):
         resources = [provider_resource(name) for name in names]
         decoded(ws.put(f"/resource-providers/{provider}/set", {"resources": resources}), 202)
-        assert read_provider(ws, "p")[1] == names
+        assert read_provider(ws, "p")[1] == order
 
 
 def test_terraform_resource(ws):

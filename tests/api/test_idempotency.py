@@ -82,15 +82,6 @@ def test_the_same_key_with_another_body_is_409(ws):
     assert [s["name"] for s in ws.get("/systems").json()["items"]] == ["one"]
 
 
-def test_output_is_held_to_its_key_too(world):
-    job = world.running_job()
-    path, headers = f"/jobs/{job}/output", keyed()
-    world.ws.post(path, {"offset": 0, "text": "one"}, headers=headers, status=202)
-    world.ws.post(path, {"offset": 0, "text": "one"}, headers=headers, status=202)
-    refusal(world.ws.post(path, {"offset": 3, "text": "two"}, headers=headers), 409)
-    assert world.ws.get(path).json()["end"] == 3
-
-
 def test_the_same_key_on_another_path_is_another_request(ws):
     headers = keyed()
     system = ws.post("/systems", {"name": "same"}, headers=headers, status=202).json()["id"]

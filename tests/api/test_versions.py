@@ -80,13 +80,13 @@ def test_old_versions_are_still_listed_read_and_their_tags_taken(ws):
     refusal(ws.post(versions_path(deployment), {"tag": "v0"}), 409)
 
 
-def test_the_status_of_an_old_version_can_still_be_changed(ws):
+def test_the_status_of_a_retired_version_is_final_and_the_refusal_says_so(ws):
     deployment = ws.make_deployment()
     first = ws.make_version(deployment, "v0")
     for i in range(1, 130):
         ws.make_version(deployment, f"v{i}")
-    ws.patch(f"/deployment-versions/{first}", {"status": "rejected"}, status=202)
-    assert ws.get(f"/deployment-versions/{first}").json()["status"] == "rejected"
+    assert "retired" in refusal(ws.patch(f"/deployment-versions/{first}", {"status": "rejected"}), 409)["message"]
+    assert ws.get(f"/deployment-versions/{first}").json()["status"] == "ready"
 
 
 @pytest.mark.parametrize("status", ["unspecified", "building", "ready", "failed", "rejected", "paused"])

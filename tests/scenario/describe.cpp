@@ -152,7 +152,8 @@ std::string describe_audit(World& world) {
   std::vector<std::string> lines;
   for (const AuditEntry& e : entries) {
     std::string line = fmt::format("{}: {} {}", e.actor, e.action, world.names.readable(e.subject));
-    lines.push_back(e.details == "{}" ? line : line + " " + with_days(world, world.names.readable(e.details)));
+    lines.push_back(e.details == "{}" ? line
+                                      : line + " " + with_days(world, world.names.readable(e.details)));
   }
   return lines_or_nothing(lines);
 }
@@ -183,7 +184,8 @@ std::string describe_why(World& world, const TargetKey& key) {
     if (!v.not_deployable.empty())
       line += ", " + v.not_deployable;
     else if (v.first_blocker)
-      line += fmt::format(" by {}, {}", v.rules[*v.first_blocker].type, v.rules[*v.first_blocker].evaluation.message);
+      line += fmt::format(" by {}, {}", v.rules[*v.first_blocker].type,
+                          v.rules[*v.first_blocker].evaluation.message);
     lines.push_back(line);
   }
   std::string out;

@@ -118,7 +118,8 @@ Output declare_environment(Call& call) {
   return output;
 }
 
-// `deployment [another] api [in shop] [described <word>] [where <selector>] [via <agent selector>] [timeout 10m] [config {..}]`
+// `deployment [another] api [in shop] [described <word>] [where <selector>] [via <agent selector>] [timeout
+// 10m] [config {..}]`
 Output declare_deployment(Call& call) {
   bool another = call.words.take("another");
   UpsertDeployment c{.name = TRY(call.words.next("a name"))};

@@ -70,8 +70,7 @@ Output skip_rule(Call& call) {
   c.version = TRY(read_version(call));
   if (call.words.take("in"))
     c.environment = call.world.names.id<EnvironmentId>(TRY(call.words.next("an environment")));
-  if (call.words.take("on"))
-    c.resource = call.world.names.id<ResourceId>(TRY(call.words.next("a resource")));
+  if (call.words.take("on")) c.resource = call.world.names.id<ResourceId>(TRY(call.words.next("a resource")));
   if (call.words.take("until"))
     c.expires_at = call.world.wall_at(call.world.since_start() + TRY(call.words.duration()));
   c.reason = call.words.rest();
@@ -114,9 +113,10 @@ Output force(Call& call) {
   std::string place = TRY(call.words.next("environment/resource"));
   size_t slash = place.find('/');
   if (slash == std::string::npos) return mistake(fmt::format("'{}' is not environment/resource", place));
-  ForceDeploy c{.target = call.world.names.target(deployment, place.substr(0, slash), place.substr(slash + 1)),
-                .version = call.world.names.id<VersionId>(Names::version(deployment, tag)),
-                .reason = call.words.rest()};
+  ForceDeploy c{
+      .target = call.world.names.target(deployment, place.substr(0, slash), place.substr(slash + 1)),
+      .version = call.world.names.id<VersionId>(Names::version(deployment, tag)),
+      .reason = call.words.rest()};
   return fmt::format("{} started\n", TRY(call.send(std::move(c))).jobs.size());
 }
 

@@ -102,7 +102,8 @@ class Question:
         return self.random.random() < p
 
     def some_instant(self):
-        return datetime(1995, 1, 1, tzinfo=UTC) + timedelta(seconds=self.random.randrange(40 * 365 * 86400))
+        seconds = self.random.randrange(40 * 365 * 86400)
+        return datetime(1995, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds)
 
     def some_change(self):
         """A moment at which clocks are changed, since that is where errors live; None where they never are."""
@@ -190,7 +191,8 @@ class Question:
     def choose_end(self):
         self.count = self.until = self.until_utc = None
         ending = self.random.random()
-        end = self.start_from + max(self.start_from - self.anchor, timedelta(hours=3)) * self.random.choice([0.2, 1])
+        age = max(self.start_from - self.anchor, timedelta(hours=3))
+        end = self.start_from + age * self.random.choice([0.2, 1])
         if ending < 0.2:
             self.count = self.random.choice([1, 2, 5, 20, 300])
             self.parts["COUNT"] = [str(self.count)]
@@ -222,17 +224,18 @@ class Question:
     def line(self, starts):
         # With its start written down, a rule does not look at its anchor.
         anchor = self.anchor if not self.explicit else datetime(2001, 2, 3, 4, 5, 6, tzinfo=UTC)
-        return "\t".join([self.zone_name, written(anchor), self.text(), written(self.start_from), str(starts)])
+        fields = [self.zone_name, written(anchor), self.text(), written(self.start_from), str(starts)]
+        return "\t".join(fields)
 
     def oracle(self):
         numbers = {name: [int(v) for v in self.parts[name]] if name in self.parts else None
                    for name in ("BYMONTH", "BYMONTHDAY", "BYYEARDAY", "BYWEEKNO", "BYHOUR", "BYMINUTE",
                                 "BYSECOND", "BYSETPOS", "INTERVAL")}
         if not self.explicit:  # finer than a time that the rule names: zero
-            if numbers["BYHOUR"] and not numbers["BYMINUTE"] and self.freq not in ("MINUTELY", "SECONDLY"):
-                numbers["BYMINUTE"] = [0]
-            if (self.parts.keys() & {"BYHOUR", "BYMINUTE"}) and not numbers["BYSECOND"] and self.freq != "SECONDLY":
-                numbers["BYSECOND"] = [0]
+            if "BYHOUR" in self.parts and self.freq not in ("MINUTELY", "SECONDLY"):
+                numbers["BYMINUTE"] = numbers["BYMINUTE"] or [0]
+            if self.parts.keys() & {"BYHOUR", "BYMINUTE"} and self.freq != "SECONDLY":
+                numbers["BYSECOND"] = numbers["BYSECOND"] or [0]
         days = None
         if "BYDAY" in self.parts:
             days = [rrule.weekday(WEEKDAYS.index(d[-2:]), int(d[:-2]) if d[:-2] else None)
@@ -287,7 +290,8 @@ def differs(question, starts, answer):
 def ask(probe, lines):
     """One answer for each line, also when the probe hangs or ends early."""
     try:
-        run = subprocess.run([probe], input="\n".join(lines) + "\n", stdout=subprocess.PIPE, text=True, timeout=60)
+        run = subprocess.run([probe], input="".join(line + "\n" for line in lines), stdout=subprocess.PIPE,
+                             text=True, timeout=60)
         answers = run.stdout.splitlines()
     except subprocess.TimeoutExpired as slow:
         answers = (slow.stdout or b"").decode().splitlines()

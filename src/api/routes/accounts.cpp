@@ -60,19 +60,18 @@ Status who_am_i(Call& c) {
 Status sign_in(Call& c) {
   std::string email = lower(c.body().text("email"));
   Duration boot = c.api().boot();
-  if (!c.api().sign_in_throttle().may_try(email, boot))
-    return fail(ErrorCode::kBusy,
-                "too many failed attempts for this user; try again in a quarter of an hour");
+  if (!c.api().sign_in_throttle().may_try(email, boot)) {
+    c.refuse({ErrorCode::kBusy, "too many failed attempts for this user; try again in a quarter of an hour"},
+             static_cast<int>(Throttle::kWindow.us / 1'000'000));
+    return {};
+  }
   return c.later([email, password = c.body().text("password")](Call& call) -> Status {
     // An unknown user costs the same time as a wrong password.
     static const std::string nobody = hash_password(random_hex(16));
     auto user = call.api().directory().user_by_email(email);
     bool has_password = user && !user->password_hash.empty();
     bool good = verify_password(has_password ? user->password_hash : nobody, password) && has_password;
-    if (!good) {
-      call.api().sign_in_throttle().failed(email, call.api().boot());
-      return fail(ErrorCode::kUnauthenticated, "the e-mail address or the password is wrong");
-    }
+    if (!good) return fail(ErrorCode::kUnauthenticated, "the e-mail address or the password is wrong");
     call.api().sign_in_throttle().succeeded(email);
     std::string token = random_hex(32);
     Duration life = call.api().options().session_life;
@@ -195,6 +194,8 @@ Status may_make(const Principal& who, const CreateApiKey& key) {
   if (who.key_role && (!key.role || *key.role != *who.key_role))
     return fail(ErrorCode::kForbidden, fmt::format("an API key with the role {} makes keys of that role only",
                                                    to_string(*who.key_role)));
+  if (who.key_expires_at && (!key.expires_at || *key.expires_at > *who.key_expires_at))
+    return fail(ErrorCode::kForbidden, "an API key that expires makes no keys that outlive it");
   if (who.key_workspace && key.workspace != who.key_workspace)
     return fail(ErrorCode::kForbidden, "an API key for one workspace makes keys for that workspace only");
   return {};
@@ -225,6 +226,9 @@ Status create_key(Call& c) {
 Status delete_key(Call& c) {
   DeleteApiKey command{.id = TRY(c.id<KeyId>("keyId"))};
   if (!c.who().instance_admin) command.only_of = c.who().user;
+  if ((c.who().key_role || c.who().key_workspace) && c.who().key != command.id)
+    return fail(ErrorCode::kForbidden,
+                "an API key that is narrowed to a role or a workspace can revoke only itself");
   return c.write_to(kInstanceWorkspace, std::move(command), {});
 }
 

@@ -112,16 +112,26 @@ Status claim_one(Call& c) {
                        .fences_itself = c.body().flag("fencesItself")});
 }
 
+std::string heartbeat_text(const State&, Time, const Answer& answer) {
+  JsonWriter w;
+  w.open().key("stop").open_array();
+  for (JobId id : answer.jobs) w.value(id);
+  w.close_array().member("leaseSeconds", kAgentLease.us / 1'000'000);
+  w.member("heartbeatSeconds", kHeartbeat.us / 1'000'000).close();
+  return w.take();
+}
+
 Status heartbeat(Call& c) {
-  Heartbeat beat{.instance = c.body().text("instanceId"), .jobs = {}};
-  for (const std::string& id : c.body().texts("jobIds")) beat.jobs.push_back(*JobId::parse(id));
-  return c.write(std::move(beat), [](const State&, Time, const Answer& answer) {
-    JsonWriter w;
-    w.open().key("stop").open_array();
-    for (JobId id : answer.jobs) w.value(id);
-    w.close_array().member("leaseSeconds", kAgentLease.us / 1'000'000);
-    w.member("heartbeatSeconds", kHeartbeat.us / 1'000'000).close();
-    return w.take();
+  AgentId agent = TRY(c.id<AgentId>("jobAgentId"));
+  Query known{[agent](const State& s, Time) -> Result<std::string> {
+    TRY(exists(s, agent));
+    return std::string();
+  }};
+  return c.submit(c.workspace(), std::move(known), {}, [](Call& call, Reply reply) {
+    if (!reply) return call.refuse(reply.error());
+    Heartbeat beat{.instance = call.body().text("instanceId"), .jobs = {}};
+    for (const std::string& id : call.body().texts("jobIds")) beat.jobs.push_back(*JobId::parse(id));
+    if (auto sent = call.write(std::move(beat), heartbeat_text); !sent) call.refuse(sent.error());
   });
 }
 

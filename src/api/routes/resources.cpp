@@ -69,6 +69,7 @@ Status put(Call& c) {
                 .version = b.text("version"),
                 .config = TRY(b.document("config")),
                 .metadata = b.metadata("metadata")};
+  u.provider = b.id<ProviderId>("providerId");
   return c.write(std::move(u), accepted("Resource upsert requested"));
 }
 

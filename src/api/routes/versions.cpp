@@ -68,11 +68,19 @@ Status update(Call& c) {
   for (const std::string& name : c.body().names())
     if (name != "status" && name != "message" && name != "id")
       return invalid(name, "a version is immutable: only its status and message can change");
-  auto status = c.body().maybe_text("status");
-  if (!status) return invalid("status", "is required");
-  SetVersionStatus command{id, *parse_enum<VersionStatus>(*status), c.body().text("message")};
-  return c.write(std::move(command), [id](const State& s, Time, const Answer&) {
-    return text_of(s.versions[s.versions.find(id)].row);
+  if (!c.body().has("status") && !c.body().has("message")) return invalid("status", "is required");
+  return c.later([id](Call& call) -> Status {
+    auto known = TRY(row<Version>(call.store(), call.workspace(), id.uuid));
+    if (!known) return fail(ErrorCode::kNotFound, fmt::format("no version {}", id.str()));
+    if (known->retired)
+      return fail(ErrorCode::kConflict,
+                  "the version is retired: newer ones have taken its place, and its status is final");
+    auto status = call.body().maybe_text("status");
+    SetVersionStatus command{id, status ? *parse_enum<VersionStatus>(*status) : known->status,
+                             call.body().maybe_text("message").value_or(known->message)};
+    return call.write(std::move(command), [id](const State& s, Time, const Answer&) {
+      return text_of(s.versions[s.versions.find(id)].row);
+    });
   });
 }
 

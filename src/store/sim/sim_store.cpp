@@ -218,7 +218,8 @@ Status SimStore::append_output(WorkspaceId workspace, std::span<const OutputChun
   std::lock_guard hold(mutex_);
   for (OutputChunk& piece : TRY(output_pieces(chunks))) {
     auto& of_job = output_[workspace][piece.job];
-    of_job[piece.offset] = std::move(piece.text);
+    std::string& stored = of_job[piece.offset];
+    if (piece.text.size() >= stored.size()) stored = std::move(piece.text);  // a shorter repeat takes nothing away
     const auto& [last, text] = *of_job.rbegin();
     const int64_t tail = last + std::ssize(text) - kOutputHalf;
     std::erase_if(of_job, [&](const auto& chunk) {
