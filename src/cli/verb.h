@@ -42,6 +42,7 @@ void add_get(CLI::App& app, const FramePtr& frame);
 void add_delete(CLI::App& app, const FramePtr& frame);
 void add_version(CLI::App& app, const FramePtr& frame);
 void add_targets(CLI::App& app, const FramePtr& frame);
+void add_why(CLI::App& app, const FramePtr& frame);
 void add_jobs(CLI::App& app, const FramePtr& frame);
 void add_watch(CLI::App& app, const FramePtr& frame);
 void add_completion(CLI::App& app, const FramePtr& frame);

@@ -42,18 +42,18 @@ void end_attempt(Tx& tx, TargetIx t, std::vector<Job> attempt, const Job& last) 
   std::optional<TargetState> row;
   if (t) {
     row = tx.state.row_of(t);
-    // Of several jobs one that failed says how the attempt went.
-    auto failed = std::find_if(attempt.begin(), attempt.end(),
-                               [](const Job& j) { return j.status != JobStatus::kSuccessful; });
-    row->last_job = failed == attempt.end() ? last.id : failed->id;
-    row->last_status = failed == attempt.end() ? last.status : failed->status;
-    row->last_version = last.version;
-    row->last_ended_at = tx.now;
-    bool all_successful = std::all_of(attempt.begin(), attempt.end(),
-                                      [](const Job& j) { return j.status == JobStatus::kSuccessful; });
     bool engine_ended_it =
         std::any_of(attempt.begin(), attempt.end(), [](const Job& j) { return j.cancelled_by_engine; });
-    if (all_successful)
+    // Of several jobs one that failed says how the attempt went. What the engine ended was no attempt.
+    auto failed = std::find_if(attempt.begin(), attempt.end(),
+                               [](const Job& j) { return j.status != JobStatus::kSuccessful; });
+    if (!engine_ended_it || !row->last_job) {
+      row->last_job = failed == attempt.end() ? last.id : failed->id;
+      row->last_status = failed == attempt.end() ? last.status : failed->status;
+      row->last_version = last.version;
+      row->last_ended_at = tx.now;
+    }
+    if (failed == attempt.end())
       remember_success(*row, last, tx.now);
     else if (!engine_ended_it)
       ++row->attempts;

@@ -11,8 +11,8 @@
 
 namespace ctrlplane::schedule {
 
-// The instants that can be asked about, with a day to spare for zones; earlier and later ones are taken for
-// these.
+// The first and last instant that can be asked about, with a day to spare for zones. Others are
+// taken for them.
 inline constexpr Time kEarliest{(kMinWall - kDay) * 1'000'000};
 inline constexpr Time kLatest{(kMaxWall + kDay) * 1'000'000};
 

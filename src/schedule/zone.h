@@ -1,8 +1,7 @@
 // Between wall-clock time and instants, by one rule for the days on which clocks are changed:
 //
-// - A wall time that a change skips stands for the moment of the change: 02:30 on the day on which 02:00
-// becomes
-//   03:00 is 03:00. It is never dropped.
+// - A wall time that a change skips stands for the moment of the change: where 02:00 becomes 03:00, 02:30 is
+//   03:00. It is never dropped.
 // - A wall time that comes twice stands for the first.
 //
 // So wall times in order are instants in order.

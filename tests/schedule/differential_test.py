@@ -106,7 +106,7 @@ class Question:
         return datetime(1995, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds)
 
     def some_change(self):
-        """A moment at which clocks are changed, since that is where errors live; None where they never are."""
+        """A moment at which clocks are changed, since that is where errors live; None if they never are."""
         early = self.some_instant()
         for _ in range(400):
             late = early + timedelta(days=1)
@@ -251,6 +251,8 @@ class Question:
         """(starts, whether that is all there is to know, whether the rule has no start at all)"""
         found, any_start = [], False
         Periods.left = MAX_PERIODS.get(self.freq, 5000)
+        if self.freq == "SECONDLY" and self.parts.keys() & {"BYHOUR", "BYMINUTE"}:
+            Periods.left = 200  # dateutil tries every second of a day for the next one
         try:
             for wall in self.oracle():
                 t = instant_of(wall, self.zone)
