@@ -226,14 +226,30 @@ TEST_F(LoopLookUp, needs_the_lease_like_any_answer_from_memory) {
 
 TEST_F(LoopLookUp, is_asked_again_when_the_workspace_was_loaded_in_between) {
   ending();
+  port.release();
+  run();
+  port.hold_commits = false;
   port.hold_look_ups = true;
   Asked again = ask(ReportJob{job, "instance", JobStatus::kFailure, "", ""});
-  port.answer(CommitOutcome::kInDoubt);
+  ASSERT_EQ(port.look_ups.size(), 1u);
+  loop->reacquire();
   run();
   ASSERT_TRUE(loop->active());
   port.release(port.look_ups);
   run();
-  EXPECT_EQ(again.refused(), ErrorCode::kUnavailable) << "the job lives: 404 would be a lie";
+  EXPECT_EQ(again.refused(), ErrorCode::kUnavailable) << "what it was computed from is not what there is now";
+}
+
+TEST_F(LoopLookUp, asks_the_store_only_when_the_end_can_be_there) {
+  ending();
+  Asked again = ask(ReportJob{job, "instance", JobStatus::kFailure, "", ""});
+  port.hold_look_ups = true;
+  run();
+  EXPECT_TRUE(port.look_ups.empty()) << "it would find a job that runs, and say that it is unknown";
+  port.hold_look_ups = false;
+  port.release();
+  run();
+  EXPECT_EQ(again.refused(), ErrorCode::kConflict);
 }
 
 }  // namespace
