@@ -43,6 +43,7 @@ class Part:
     programs: list = field(default_factory=list)
     only_all: bool = False
     timeout_s: int = 600
+    env: dict = field(default_factory=dict)
 
 
 def python_with(*modules):
@@ -76,6 +77,9 @@ PARTS = [
          command=pytest_command("tests/api"), timeout_s=1200),
     Part("sim", "simulator, seeds 1 to 1000", 6, preset="release", target="sim", timeout_s=3600,
          command=["build/release/bin/sim", "--seeds", "1..1000"]),
+    Part("crash", "kill -9 of the server under load, 20 times on each store", 5, target="ctrlplane", only_all=True,
+         files=["tests/api/test_crash.py"], command=pytest_command("tests/api/test_crash.py"), timeout_s=1800,
+         env={"CTRLPLANE_CRASHES": "20"}),
     Part("asan", "unit under the address and undefined sanitizers", 4, preset="asan", only_all=True,
          timeout_s=1800),
     Part("tsan", "loop and stores under the thread sanitizer", 3, preset="tsan", only_all=True,
@@ -254,7 +258,7 @@ def run_command(part):
 
     modules = {"@pytest": PYTEST_MODULES, "@dateutil": ("dateutil",)}.get(part.command[0])
     command = [python_with(*modules), *part.command[1:]] if modules else part.command
-    output, code = run(command, part.timeout_s, on_line=show)
+    output, code = run(command, part.timeout_s, part.env, on_line=show)
     tally, problem = count_output(output, code, part.timeout_s)
     if problem:
         print(f"  {part.name}: {problem}")

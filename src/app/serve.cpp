@@ -56,6 +56,7 @@ int serve(const ServeSettings& settings) {
   for (int s : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&stops, s);
   pthread_sigmask(SIG_BLOCK, &stops, nullptr);
   signal(SIGPIPE, SIG_IGN);
+  signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error to be answered, not an end
 
   auto server = Server::start(settings);
   if (!server) {
