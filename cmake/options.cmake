@@ -11,11 +11,10 @@ set(CTRLPLANE_SANITIZE "" CACHE STRING "comma separated sanitizers, e.g. address
 add_compile_options(-Wall -Wextra -Wno-missing-field-initializers -Wconversion -Wno-sign-conversion
                     -Werror -fno-omit-frame-pointer)
 # g++ 12's optimiser sees overruns inside its own std::string that are not there.
-add_compile_options($<$<CONFIG:RelWithDebInfo>:-Wno-array-bounds>
-                    $<$<CONFIG:RelWithDebInfo>:-Wno-restrict>
-                    $<$<CONFIG:RelWithDebInfo>:-Wno-stringop-overread>
-                    $<$<CONFIG:RelWithDebInfo>:-Wno-stringop-overflow>
-                    $<$<CONFIG:RelWithDebInfo>:-Wno-maybe-uninitialized>)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_BUILD_TYPE STREQUAL "RelWithDebInfo")
+  add_compile_options(-Wno-array-bounds -Wno-restrict -Wno-stringop-overread -Wno-stringop-overflow
+                      -Wno-maybe-uninitialized)
+endif()
 if(CTRLPLANE_SANITIZE)
   add_compile_options(-fsanitize=${CTRLPLANE_SANITIZE} -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${CTRLPLANE_SANITIZE})

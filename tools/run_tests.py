@@ -71,6 +71,8 @@ PARTS = [
     Part("unit", "GoogleTest programs, stores and scenarios included", 1),
     Part("cel", "public CEL conformance cases", 0.1, target="cel_conformance",
          files=[CEL_CASES], command=["build/dev/bin/cel_conformance", CEL_CASES]),
+    Part("fuzz", "a short fuzzing run of CEL under the sanitizers", 1, files=["tests/cel/corpus"],
+         command=["python3", "tools/fuzz_smoke.py"], timeout_s=900),
     Part("schedule", "recurring windows compared with python3-dateutil", 0.5, target="schedule_probe",
          files=["tests/schedule/differential_test.py"], command=["@dateutil", "tests/schedule/differential_test.py"]),
     Part("api", "the program over its sockets, on SQLite and PostgreSQL", 3, target="ctrlplane", files=["tests/api"],
