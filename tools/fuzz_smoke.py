@@ -22,8 +22,9 @@ def main():
     program = next((ROOT / "build" / "fuzz").rglob("cel_fuzz"))
     with tempfile.TemporaryDirectory(prefix="ctrlplane-fuzz-") as folder:
         shutil.copytree(ROOT / "tests" / "cel" / "corpus", Path(folder) / "corpus")
-        done = subprocess.run([program, f"-runs={RUNS}", f"-max_total_time={SECONDS}", "-timeout=10", "-rss_limit_mb=4096",
-                               Path(folder) / "corpus"], cwd=folder, capture_output=True, text=True, check=False)
+        limits = [f"-runs={RUNS}", f"-max_total_time={SECONDS}", "-timeout=10", "-rss_limit_mb=4096"]
+        done = subprocess.run([program, *limits, Path(folder) / "corpus"], cwd=folder, capture_output=True, text=True,
+                              check=False)
     tail = done.stderr.splitlines()[-3:]
     print("\n".join(tail if done.returncode == 0 else done.stderr.splitlines()[-60:]))
     print("1 passed, 0 failed" if done.returncode == 0 else "0 passed, 1 failed")
