@@ -17,6 +17,9 @@ class InlineStorePort final : public StorePort {
   void load(WorkspaceId w, store::Token token, Callback<Result<Loaded>> done) override {
     answer(std::move(done), load_state(store_, w, token));
   }
+  void snapshot(WorkspaceId w, Callback<Result<Loaded>> done) override {
+    answer(std::move(done), load_state(store_, w, {}));
+  }
   void commit(store::Commit c, Callback<store::CommitOutcome> done) override {
     answer(std::move(done), store_.commit(std::span(&c, 1)).front());
   }
@@ -30,6 +33,12 @@ class InlineStorePort final : public StorePort {
   void beat(store::Replica r, Callback<Status> done) override { answer(std::move(done), store_.beat(r)); }
   void ownerships(Callback<Result<Ownerships>> done) override {
     answer(std::move(done), read_ownerships(store_));
+  }
+  void release(WorkspaceId w, store::Token token, Callback<Status> done) override {
+    answer(std::move(done), store_.release(w, token));
+  }
+  void forget(store::ReplicaId r, Callback<Status> done) override {
+    answer(std::move(done), store_.forget(r));
   }
 
  private:

@@ -18,6 +18,8 @@ struct Process {
       : executor(time, kStart + hours(static_cast<int64_t>(n))), port(store, executor) {
     ReplicaConfig config{.id = testing::id<store::ReplicaId>(n), .address = "replica-" + std::to_string(n)};
     config.beat_every = beat_every;
+    config.look_every = seconds(2);
+    config.overdue = seconds(5);
     replica = std::make_unique<Replica>(
         executor, port, config, [n, next = uint64_t{0}]() mutable { return Uuid::from_halves(n, ++next); });
     replica->want(kWorkspace);
@@ -272,6 +274,125 @@ TEST_F(Replicas, drain_waits_for_every_loop) {
   until(seconds(1));
   EXPECT_TRUE(write.succeeded());
   EXPECT_TRUE(drained);
+}
+
+// ---- Shares ----------------------------------------------------------------------------------------------
+
+struct Shares : Replicas {
+  std::vector<WorkspaceId> all;
+  void SetUp() override {
+    for (uint64_t n = 1; n <= 6; ++n) all.push_back({Uuid::from_halves(0x3b, n)});
+  }
+  std::unique_ptr<Process> start_wanting_all(uint64_t n) {
+    auto p = start(n);
+    p->replica->want_no_more(kWorkspace);
+    for (WorkspaceId w : all) p->replica->want(w);
+    return p;
+  }
+  size_t owned_by(const Process& p) {
+    size_t n = 0;
+    for (const store::Owner& o : *store.owners()) n += o.replica == p.replica->config().id;
+    return n;
+  }
+};
+
+TEST_F(Shares, a_new_replica_gets_its_share_and_then_nothing_moves) {
+  a = start_wanting_all(1);
+  until(seconds(5));
+  EXPECT_EQ(owned_by(*a), 6u);
+  b = start_wanting_all(2);
+  until(seconds(40));
+  EXPECT_EQ(owned_by(*a), 3u);
+  EXPECT_EQ(owned_by(*b), 3u);
+  c = start_wanting_all(3);
+  until(seconds(80));
+  EXPECT_EQ(owned_by(*a), 2u);
+  EXPECT_EQ(owned_by(*b), 2u);
+  EXPECT_EQ(owned_by(*c), 2u);
+  std::vector<store::Owner> before = *store.owners();
+  until(minutes(10));
+  for (size_t i = 0; i < before.size(); ++i) EXPECT_EQ((*store.owners())[i].epoch, before[i].epoch);
+}
+
+TEST_F(Shares, what_a_dead_replica_had_is_shared_by_the_others) {
+  a = start_wanting_all(1);
+  b = start_wanting_all(2);
+  c = start_wanting_all(3);
+  until(minutes(2));
+  c.reset();
+  until(minutes(2) + seconds(16));
+  EXPECT_EQ(owned_by(*a), 3u);
+  EXPECT_EQ(owned_by(*b), 3u);
+}
+
+TEST_F(Shares, who_leaves_hands_everything_over_within_seconds_and_knows_it) {
+  a = start_wanting_all(1);
+  b = start_wanting_all(2);
+  until(minutes(2));
+  bool left = false;
+  a->replica->leave(seconds(60), [&] { left = true; });
+  until(minutes(2) + seconds(20));
+  EXPECT_TRUE(left);
+  EXPECT_EQ(owned_by(*b), 6u);
+  EXPECT_EQ(a->replica->owner_of(all[0]), (Peer{b->replica->config().id, "replica-2"}));
+  EXPECT_FALSE(a->replica->serves(all[0]));
+}
+
+TEST_F(Shares, who_is_alone_need_not_wait_to_leave) {
+  a = start_wanting_all(1);
+  until(seconds(5));
+  bool left = false;
+  a->replica->leave(seconds(60), [&] { left = true; });
+  until(seconds(5));
+  EXPECT_TRUE(left);
+  EXPECT_EQ(owned_by(*a), 6u) << "nobody is there to take it";
+}
+
+TEST_F(Shares, after_a_clean_end_the_next_start_waits_for_nobody) {
+  a = start_wanting_all(1);
+  until(seconds(5));
+  bool drained = false;
+  a->replica->drain([&] { drained = true; });
+  until(seconds(5));
+  EXPECT_TRUE(drained);
+  EXPECT_TRUE(store.replicas()->empty());
+  a.reset();
+  b = start_wanting_all(2);
+  until(seconds(5) + milliseconds(1));
+  EXPECT_EQ(owned_by(*b), 6u);
+}
+
+TEST_F(Shares, a_release_that_got_lost_leaves_the_workspace_where_it_was) {
+  a = start_wanting_all(1);
+  until(seconds(5));
+  a->port.hold_releases = true;
+  b = start_wanting_all(2);
+  until(seconds(20));
+  ASSERT_EQ(a->port.releases.size(), 1u) << "one move at a time";
+  a->port.down = true;
+  a->port.release(a->port.releases);
+  until(seconds(20));
+  a->port.down = a->port.hold_releases = false;
+  until(seconds(60));
+  EXPECT_EQ(owned_by(*a), 3u);
+  EXPECT_EQ(owned_by(*b), 3u);
+}
+
+TEST_F(Shares, what_is_accepted_is_answered_before_it_is_given_away) {
+  a = start_wanting_all(1);
+  until(seconds(5));
+  a->port.hold_commits = true;
+  std::vector<Asked> writes(all.size());
+  for (size_t i = 0; i < all.size(); ++i)
+    a->replica->submit(all[i], {UpsertSystem{.name = "one"}}, writes[i].here());
+  b = start_wanting_all(2);
+  until(seconds(12));
+  EXPECT_EQ(owned_by(*b), 0u);
+  a->port.hold_commits = false;
+  while (!a->port.commits.empty()) a->port.release();
+  until(seconds(60));
+  for (const Asked& write : writes) EXPECT_TRUE(write.succeeded());
+  EXPECT_EQ(owned_by(*b), 3u);
 }
 
 TEST_F(Replicas, a_replica_that_goes_leaves_nothing_behind_that_runs) {

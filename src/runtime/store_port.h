@@ -31,6 +31,8 @@ class StorePort {
   virtual void acquire(WorkspaceId workspace, store::ReplicaId replica, store::Token expected,
                        store::Token token, Callback<Result<store::Owner>> done) = 0;
   virtual void load(WorkspaceId workspace, store::Token token, Callback<Result<Loaded>> done) = 0;
+  // Like load, of a workspace that need not be ours.
+  virtual void snapshot(WorkspaceId workspace, Callback<Result<Loaded>> done) = 0;
   virtual void commit(store::Commit commit, Callback<store::CommitOutcome> done) = 0;
   virtual void read_job(WorkspaceId workspace, JobId job, Callback<Result<std::optional<Job>>> done) = 0;
   // A version by its tag, hot or cold.
@@ -38,6 +40,8 @@ class StorePort {
                             Callback<Result<std::optional<Version>>> done) = 0;
   virtual void beat(store::Replica replica, Callback<Status> done) = 0;
   virtual void ownerships(Callback<Result<Ownerships>> done) = 0;
+  virtual void release(WorkspaceId workspace, store::Token token, Callback<Status> done) = 0;
+  virtual void forget(store::ReplicaId replica, Callback<Status> done) = 0;
 };
 
 // The ordinary loader: every hot row folded into a fresh state, derived targets included. Used for the

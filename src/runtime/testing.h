@@ -28,6 +28,7 @@ class ScriptedPort final : public StorePort {
   bool hold_commits = false;     // neither reach the store nor are answered
   bool hold_beats = false;       // likewise
   bool hold_acquires = false;    // likewise
+  bool hold_releases = false;    // likewise
   bool hold_loads = false;       // made at once, the answer is held
   bool hold_ownerships = false;  // likewise
   bool hold_look_ups = false;    // likewise
@@ -38,7 +39,7 @@ class ScriptedPort final : public StorePort {
     Callback<store::CommitOutcome> done;
   };
   std::deque<Held> commits;
-  std::deque<Task> beats, acquires, loads, questions, look_ups;
+  std::deque<Task> beats, acquires, releases, loads, questions, look_ups;
   std::vector<store::Commit> sent;  // every commit there was
 
   // The oldest commit held reaches the store, unanswered; is answered so; or both.
@@ -64,6 +65,9 @@ class ScriptedPort final : public StorePort {
   void load(WorkspaceId w, store::Token token, Callback<Result<Loaded>> done) override {
     give(hold_loads, loads, std::move(done), down ? Result<Loaded>(away()) : load_state(store_, w, token));
   }
+  void snapshot(WorkspaceId w, Callback<Result<Loaded>> done) override {
+    give(hold_loads, loads, std::move(done), down ? Result<Loaded>(away()) : load_state(store_, w, {}));
+  }
   void commit(store::Commit c, Callback<store::CommitOutcome> done) override {
     sent.push_back(c);
     if (hold_commits) return commits.push_back({std::move(c), std::move(done)});
@@ -84,6 +88,14 @@ class ScriptedPort final : public StorePort {
   void ownerships(Callback<Result<Ownerships>> done) override {
     give(hold_ownerships, questions, std::move(done),
          down ? Result<Ownerships>(away()) : read_ownerships(store_));
+  }
+  void release(WorkspaceId w, store::Token token, Callback<Status> done) override {
+    request(hold_releases, releases, [this, w, token, done = std::move(done)]() mutable {
+      reply(std::move(done), down ? Status(away()) : store_.release(w, token));
+    });
+  }
+  void forget(store::ReplicaId r, Callback<Status> done) override {
+    reply(std::move(done), down ? Status(away()) : store_.forget(r));
   }
 
  private:

@@ -120,6 +120,11 @@ void ThreadStorePort::load(WorkspaceId w, store::Token token, Callback<Result<Lo
   });
 }
 
+void ThreadStorePort::snapshot(WorkspaceId w, Callback<Result<Loaded>> done) {
+  looks_.post(
+      [this, w, done = std::move(done)]() mutable { answer(std::move(done), load_state(store_, w, {})); });
+}
+
 void ThreadStorePort::commit(store::Commit c, Callback<store::CommitOutcome> done) {
   {
     std::lock_guard lock(mutex_);
@@ -168,7 +173,18 @@ void ThreadStorePort::beat(store::Replica r, Callback<Status> done) {
 }
 
 void ThreadStorePort::ownerships(Callback<Result<Ownerships>> done) {
-  beats_.post([this, done = std::move(done)]() mutable { answer(std::move(done), read_ownerships(store_)); });
+  looks_.post([this, done = std::move(done)]() mutable { answer(std::move(done), read_ownerships(store_)); });
+}
+
+void ThreadStorePort::release(WorkspaceId w, store::Token token, Callback<Status> done) {
+  looks_.post([this, w, token, done = std::move(done)]() mutable {
+    answer(std::move(done), store_.release(w, token));
+  });
+}
+
+void ThreadStorePort::forget(store::ReplicaId r, Callback<Status> done) {
+  // Behind the last beat, which would bring the row back.
+  beats_.post([this, r, done = std::move(done)]() mutable { answer(std::move(done), store_.forget(r)); });
 }
 
 }  // namespace ctrlplane

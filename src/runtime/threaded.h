@@ -45,7 +45,8 @@ class ThreadExecutor final : public Executor {
 };
 
 // A blocking Store behind threads: commits of the moment go together in one call; loads and look-ups have
-// their own thread, and so have beats, which must never wait behind anything.
+// their own thread, so has the look at who owns what, and so have beats, which must never wait behind
+// anything.
 class ThreadStorePort final : public StorePort {
  public:
   // Answers are posted to `executor`, which must outlive this.
@@ -55,12 +56,15 @@ class ThreadStorePort final : public StorePort {
   void acquire(WorkspaceId w, store::ReplicaId r, store::Token expected, store::Token token,
                Callback<Result<store::Owner>> done) override;
   void load(WorkspaceId w, store::Token token, Callback<Result<Loaded>> done) override;
+  void snapshot(WorkspaceId w, Callback<Result<Loaded>> done) override;
   void commit(store::Commit c, Callback<store::CommitOutcome> done) override;
   void read_job(WorkspaceId w, JobId job, Callback<Result<std::optional<Job>>> done) override;
   void read_version(WorkspaceId w, DeploymentId d, std::string tag,
                     Callback<Result<std::optional<Version>>> done) override;
   void beat(store::Replica r, Callback<Status> done) override;
   void ownerships(Callback<Result<Ownerships>> done) override;
+  void release(WorkspaceId w, store::Token token, Callback<Status> done) override;
+  void forget(store::ReplicaId r, Callback<Status> done) override;
 
  private:
   // A thread with a queue.
@@ -91,7 +95,7 @@ class ThreadStorePort final : public StorePort {
   Executor& executor_;
   std::mutex mutex_;
   std::vector<Waiting> waiting_;
-  Worker commits_, reads_, beats_;
+  Worker commits_, reads_, beats_, looks_;
 };
 
 }  // namespace ctrlplane

@@ -1,7 +1,5 @@
 #include "runtime/threaded.h"
 
-#include <cstdlib>
-#include <filesystem>
 #include <future>
 #include <latch>
 #include <map>
@@ -11,6 +9,7 @@
 
 #include "runtime/replica.h"
 #include "store/sqlite/sqlite_store.h"
+#include "support/temp_dir.h"
 
 namespace ctrlplane {
 namespace {
@@ -88,17 +87,6 @@ TEST(ThreadExecutor, a_task_may_post_to_it_while_it_goes_away) {
 
 // ---- A whole process on a file -------------------------------------------------------------------------
 
-struct Folder {
-  Folder() {
-    std::string name = (std::filesystem::temp_directory_path() / "runtime_test.XXXXXX").string();
-    CHECK(mkdtemp(name.data()) != nullptr, "a temporary folder");
-    path = name;
-  }
-  ~Folder() { std::filesystem::remove_all(path); }
-  std::string file() const { return (path / "ctrlplane.db").string(); }
-  std::filesystem::path path;
-};
-
 class Loads final : public FeedListener {
  public:
   explicit Loads(std::ptrdiff_t n) : left(n) {}
@@ -156,11 +144,11 @@ std::set<std::string> names_in(const std::string& file, WorkspaceId w) {
 }
 
 TEST(Threaded, everything_acknowledged_is_in_the_file) {
-  Folder folder;
+  test::TempDir folder;
   constexpr size_t kThreads = 4, kEach = 500;
   std::vector<std::set<std::string>> acknowledged(kWorkspaces);  // touched on the executor only
   {
-    Server server(folder.file());
+    Server server(folder.file("ctrlplane.db"));
     std::latch left(kThreads * kEach);
     std::vector<std::thread> threads;
     for (size_t t = 0; t < kThreads; ++t)
@@ -179,15 +167,15 @@ TEST(Threaded, everything_acknowledged_is_in_the_file) {
   }
   size_t total = 0;
   for (size_t w = 0; w < kWorkspaces; ++w) {
-    EXPECT_EQ(names_in(folder.file(), workspace(w)), acknowledged[w]);
+    EXPECT_EQ(names_in(folder.file("ctrlplane.db"), workspace(w)), acknowledged[w]);
     total += acknowledged[w].size();
   }
   EXPECT_EQ(total, kThreads * kEach) << "nothing was refused";
 }
 
 TEST(Threaded, each_commit_gets_its_own_outcome) {
-  Folder folder;
-  auto store = store::SqliteStore::open(folder.file()).value();
+  test::TempDir folder;
+  auto store = store::SqliteStore::open(folder.file("ctrlplane.db")).value();
   ASSERT_TRUE(store->migrate());
   SystemClock clock;
   ThreadExecutor executor(clock);
@@ -211,9 +199,9 @@ TEST(Threaded, each_commit_gets_its_own_outcome) {
 }
 
 TEST(Threaded, going_away_in_the_midst_of_work_loses_nothing_acknowledged) {
-  Folder folder;
+  test::TempDir folder;
   for (int round = 0; round < 5; ++round) {
-    std::string file = folder.file() + std::to_string(round);
+    std::string file = folder.file("ctrlplane.db") + std::to_string(round);
     std::vector<std::set<std::string>> acknowledged(kWorkspaces);
     {
       Server server(file);
@@ -235,8 +223,8 @@ TEST(Threaded, going_away_in_the_midst_of_work_loses_nothing_acknowledged) {
 }
 
 TEST(Threaded, drain_answers_everything_that_was_accepted) {
-  Folder folder;
-  Server server(folder.file());
+  test::TempDir folder;
+  Server server(folder.file("ctrlplane.db"));
   size_t answered = 0;
   std::promise<size_t> drained;
   on(*server.executor, [&] {

@@ -22,7 +22,6 @@ struct LaneOf {
   Lane operator()(const Heartbeat&) { return Lane::kAgents; }
   Lane operator()(const BeginSend&) { return Lane::kAgents; }
   Lane operator()(const FinishSend&) { return Lane::kAgents; }
-  Lane operator()(const Tick&) { return Lane::kAgents; }
   Lane operator()(const SetProviderResources&) { return Lane::kBackground; }
   template <class C>
   Lane operator()(const C&) {
@@ -231,7 +230,7 @@ void WorkspaceLoop::turn() {
   release_replies();
   schedule_timer();
   if (more || commands_can_run()) schedule_turn();
-  if (drained_ && idle()) host_.executor.post(std::exchange(drained_, nullptr));
+  if (drained_ && owes_nothing()) host_.executor.post(std::exchange(drained_, nullptr));
 }
 
 Tx WorkspaceLoop::begin() {
@@ -252,14 +251,14 @@ size_t WorkspaceLoop::room_for(Lane lane) const {
 // False when everything that waits, waits for a commit: that one comes back to us.
 bool WorkspaceLoop::commands_can_run() const {
   size_t rows = gathering_.changes.size();
-  if (timers_are_due_ && rows < room_for(Lane::kAgents)) return true;
+  if (timers_are_due_ && !draining_ && rows < room_for(Lane::kAgents)) return true;
   for (Lane lane : {Lane::kStop, Lane::kAgents, Lane::kApi})
     if (!lanes_[static_cast<size_t>(lane)].empty() && rows < room_for(lane)) return true;
   return false;
 }
 
 void WorkspaceLoop::run_timers() {
-  if (!timers_are_due_ || gathering_.changes.size() >= room_for(Lane::kAgents)) return;
+  if (!timers_are_due_ || draining_ || gathering_.changes.size() >= room_for(Lane::kAgents)) return;
   Tx tx = begin();
   timers_are_due_ = run_due_timers(tx, kTimersPerTurn);
 }
@@ -382,7 +381,9 @@ void WorkspaceLoop::look_up_tag(Pending p) {
 // ---- Background ----------------------------------------------------------------------------------------
 
 bool WorkspaceLoop::background_is_pending() const {
-  return !sets_.empty() || !lanes_[static_cast<size_t>(Lane::kBackground)].empty() || has_work(*state_);
+  if (!sets_.empty() || !lanes_[static_cast<size_t>(Lane::kBackground)].empty()) return true;
+  // While draining only for those who wait for it.
+  return has_work(*state_) && (!draining_ || !settling_.empty());
 }
 
 // Long work, unit by unit, until the slice or the batch is used up. True if it should go on next turn.
@@ -407,6 +408,7 @@ bool WorkspaceLoop::run_background() {
     if (urgent_) return !in_flight_ && background_is_pending();
     if (boot() - started >= host_.limits.slice) return background_is_pending();
     Tx tx = begin();
+    if (!background_is_pending()) return false;
     bool set_turn = !sets_.empty() && (unit % 2 == 0 || !has_work(*state_));
     if (set_turn)
       step_set(tx);
@@ -530,17 +532,28 @@ void WorkspaceLoop::adapt_row_cap(size_t rows, Duration took) {
     row_cap_ = std::min(l.max_rows, row_cap_ * 5 / 4);
 }
 
-bool WorkspaceLoop::idle() const {
+// Whoever was promised an answer has it.
+bool WorkspaceLoop::owes_nothing() const {
   if (phase_ == Phase::kLost) return true;
   if (phase_ != Phase::kActive || in_flight_ || !gathering_.changes.empty() || looking_up_ > 0) return false;
-  if (!waiting_.empty() || !settling_.empty() || timers_are_due_ || background_is_pending()) return false;
+  if (!waiting_.empty() || !settling_.empty() || !sets_.empty()) return false;
   return std::all_of(lanes_.begin(), lanes_.end(), [](const auto& lane) { return lane.empty(); });
+}
+
+bool WorkspaceLoop::idle() const {
+  return owes_nothing() && (phase_ == Phase::kLost || (!timers_are_due_ && !background_is_pending()));
 }
 
 void WorkspaceLoop::drain(Task done) {
   draining_ = true;
-  if (phase_ == Phase::kLost || idle()) return host_.executor.post(std::move(done));
+  if (owes_nothing()) return host_.executor.post(std::move(done));
   drained_ = std::move(done);
+  schedule_turn();
+}
+
+void WorkspaceLoop::resign() {
+  CHECK(draining_ && owes_nothing(), "a loop resigns when it owes nothing");
+  if (phase_ != Phase::kLost) lose(ErrorCode::kUnknown);
 }
 
 }  // namespace ctrlplane

@@ -77,14 +77,20 @@ class WorkspaceLoop {
   // `done` is called exactly once, later, on the executor.
   void submit(Request request, ReplyFn done);
 
-  // Stops taking commands, lets what was accepted commit, then calls `done`.
+  // Stops taking commands, lets what was accepted commit, then calls `done`. What the engine would do by
+  // itself is left to the next owner.
   void drain(Task done);
+  // After drain: the workspace is no longer this loop's. Like losing it, but nobody has taken it yet.
+  void resign();
 
   // Looks at `count` targets that nothing has marked; see audit_target.
   void audit(size_t count);
 
   bool active() const { return phase_ == Phase::kActive; }
+  bool draining() const { return draining_; }
   bool idle() const;
+  bool owes_nothing() const;  // everything accepted is durable and answered
+  store::Token token() const { return owner_.token; }
   WorkspaceId workspace() const { return workspace_; }
   int64_t durable_seq() const { return durable_seq_; }  // the number of the last durable commit
   const LoopStats& stats() const { return stats_; }

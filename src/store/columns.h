@@ -257,6 +257,7 @@ void describe(V& v, E& e, const TargetState*) {
   v.col("past", e.past);
   v.col("denied", e.denied);
   v.col("last_version_id", e.last_version);
+  v.col("endings", e.endings);
 }
 
 template <class V, class E>

@@ -41,6 +41,10 @@ extern const std::string_view kSqliteSchema2;
 extern const std::string_view kPostgresSchema2;
 extern const std::string_view kSqliteSchema3;
 extern const std::string_view kPostgresSchema3;
+extern const std::string_view kSqliteSchema4;
+extern const std::string_view kPostgresSchema4;
+extern const std::string_view kSqliteSchema5;
+extern const std::string_view kPostgresSchema5;
 
 const std::vector<Migration>& migrations();
 

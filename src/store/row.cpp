@@ -1,5 +1,6 @@
 #include "store/row.h"
 
+#include <charconv>
 #include <cstring>
 
 #include <fmt/core.h>
@@ -40,6 +41,8 @@ template <>
 struct TypeOf<std::vector<VersionId>> : TypeOf<std::vector<PastVersion>> {};
 template <>
 struct TypeOf<std::vector<PolicyRule>> : TypeOf<std::string> {};
+template <>
+struct TypeOf<std::vector<Ending>> : TypeOf<std::string> {};
 template <class T>
 struct TypeOf<std::optional<T>> : TypeOf<T> {};
 
@@ -64,9 +67,11 @@ Table make_table(std::string_view name, HotFilter hot = {}, bool write_once = fa
 }
 
 HotFilter where(std::string_view column, std::vector<CellView> values) {
-  return {HotFilter::Kind::kWhere, column, std::move(values)};
+  return {HotFilter::Kind::kWhere, column, std::move(values), {}};
 }
-const HotFilter kCold{HotFilter::Kind::kNone, {}, {}};
+const HotFilter kCold{HotFilter::Kind::kNone, {}, {}, {}};
+// What was said of a version is needed as long as the version is.
+const HotFilter kOfHotVersion{HotFilter::Kind::kOf, "version_id", {}, "deployment_version"};
 
 // ---- Writing ---------------------------------------------------------------------------------------
 
@@ -105,6 +110,13 @@ struct Writer {
   CellView cell(const std::vector<VersionId>& versions) {
     std::string out;
     for (const VersionId& v : versions) out.append(reinterpret_cast<const char*>(v.uuid.bytes.data()), 16);
+    return keep(std::move(out));
+  }
+  // A line each: version, status and time.
+  CellView cell(const std::vector<Ending>& endings) {
+    std::string out;
+    for (const Ending& e : endings)
+      out += fmt::format("{} {} {}\n", e.version.str(), to_string(e.status), e.first_at.us);
     return keep(std::move(out));
   }
   CellView cell(const std::vector<PolicyRule>& rules) { return keep(rules_json(rules)); }
@@ -196,6 +208,29 @@ struct Reader {
     for (size_t i = 0; i < v.size(); ++i) std::memcpy(v[i].uuid.bytes.data(), p->data() + i * 16, 16);
     return true;
   }
+  static bool read(std::string_view line, Ending& v) {
+    const size_t first = line.find(' '), second = line.rfind(' ');
+    if (first == std::string_view::npos || second == first) return false;
+    auto version = VersionId::parse(line.substr(0, first));
+    auto status = parse_enum<JobStatus>(line.substr(first + 1, second - first - 1));
+    const char* end = line.data() + line.size();
+    auto time = std::from_chars(line.data() + second + 1, end, v.first_at.us);
+    if (!version || !status || time.ec != std::errc{} || time.ptr != end) return false;
+    v.version = *version;
+    v.status = *status;
+    return true;
+  }
+  static bool read(const CellView& c, std::vector<Ending>& v) {
+    const auto* p = as<std::string_view>(c);
+    if (!p) return false;
+    v.clear();
+    for (std::string_view left = *p; !left.empty();) {
+      const size_t end = left.find('\n');
+      if (end == std::string_view::npos || !read(left.substr(0, end), v.emplace_back())) return false;
+      left.remove_prefix(end + 1);
+    }
+    return true;
+  }
   static bool read(const CellView& c, std::vector<PolicyRule>& v) {
     const auto* p = as<std::string_view>(c);
     auto rules = p ? parse_rules(*p) : std::nullopt;
@@ -265,9 +300,9 @@ const std::vector<Table>& tables() {
       make_table<Version>("deployment_version", where("retired", {int64_t{0}})),
       make_table<Provider>("resource_provider"),
       make_table<Resource>("resource"),
-      make_table<Approval>("approval"),
+      make_table<Approval>("approval", kOfHotVersion),
       make_table<PolicySkip>("policy_skip"),
-      make_table<VersionDependency>("version_dependency"),
+      make_table<VersionDependency>("version_dependency", kOfHotVersion),
       make_table<JobAgent>("job_agent"),
       make_table<Release>("release", kCold),
       make_table<TargetState>("release_target"),

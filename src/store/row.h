@@ -33,9 +33,10 @@ using CellView = std::variant<Null, int64_t, Uuid, std::string_view>;
 
 // Which rows of a table a workspace's loop needs in memory.
 struct HotFilter {
-  enum class Kind : uint8_t { kAll, kNone, kWhere } kind = Kind::kAll;
+  enum class Kind : uint8_t { kAll, kNone, kWhere, kOf } kind = Kind::kAll;
   std::string_view column = {};       // kWhere: this column ...
   std::vector<CellView> values = {};  // ... is one of these
+  std::string_view table = {};  // kOf: the column is the id of a row of this table that is hot by kWhere
 };
 
 struct Table {

@@ -22,6 +22,7 @@ TEST(Row, reads_back_what_it_wrote) {
   target.last_status = JobStatus::kFailure;
   target.denied = {{uuid(8)}, {uuid(10)}};
   target.last_version = VersionId{uuid(8)};
+  target.endings = {{{uuid(8)}, JobStatus::kSkipped, Time{-7}}, {{uuid(10)}, JobStatus::kFailure, Time{8}}};
   Policy policy{.id = {uuid(11)}, .name = "p", .selector = "true"};
   policy.rules = {{.id = {uuid(12)}, .created_at = Time{-3}, .type = "retry"},
                   {.id = {uuid(13)}, .type = "t"}};
@@ -56,6 +57,12 @@ TEST(Row, refuses_lists_that_were_cut) {
   EXPECT_TRUE(refuses(Policy{}, "rules", ""));
   EXPECT_TRUE(refuses(TargetState{}, "denied", "0123456789"));
   EXPECT_TRUE(refuses(TargetState{}, "past", "0123456789"));
+  const std::string version = uuid(8).str();
+  EXPECT_FALSE(refuses(TargetState{}, "endings", version + " skipped 12\n"));
+  for (const std::string& line :
+       {version + " skipped 12", version + " skipped \n", version + " skipped 1x\n", version + " shiny 12\n",
+        version + " 12\n", version + "\n", std::string("x skipped 12\n"), std::string("\n")})
+    EXPECT_TRUE(refuses(TargetState{}, "endings", line)) << line;
 }
 
 TEST(Tables, have_their_keys_first_and_distinct_names) {

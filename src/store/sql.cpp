@@ -45,6 +45,11 @@ std::string hot_condition(const HotFilter& hot, bool cold = false) {
   return fmt::format("{} {} ({})", quoted(hot.column), cold ? "NOT IN" : "IN", values);
 }
 
+// Without statistics SQLite prefers the primary key, and would read every job there ever was.
+std::string hot_index(Dialect dialect, std::string_view table) {
+  return dialect == Dialect::kSqlite ? fmt::format(" INDEXED BY {}_hot", table) : "";
+}
+
 template <size_t... I>
 Entity blank_entity(size_t index, std::index_sequence<I...>) {
   using Make = Entity (*)();
@@ -91,14 +96,17 @@ std::string erase_sql(Dialect dialect, const Table& table) {
 }
 
 std::string hot_sql(Dialect dialect, const Table& table, std::string_view workspace) {
-  if (table.hot.kind == HotFilter::Kind::kNone) return {};
-  const bool filtered = table.hot.kind == HotFilter::Kind::kWhere;
-  // Without statistics SQLite prefers the primary key, and would read every job there ever was.
-  const std::string index =
-      filtered && dialect == Dialect::kSqlite ? fmt::format(" INDEXED BY {}_hot", table.name) : "";
-  return fmt::format("SELECT {} FROM {}{} WHERE workspace_id = {}{}",
-                     column_list(table, 0, table.columns.size()), quoted(table.name), index,
-                     with_parameters(dialect, workspace), filtered ? " AND " + hot_condition(table.hot) : "");
+  const HotFilter& hot = table.hot;
+  if (hot.kind == HotFilter::Kind::kNone) return {};
+  const bool filtered = hot.kind == HotFilter::Kind::kWhere;
+  const std::string mine = "workspace_id = " + with_parameters(dialect, workspace);
+  std::string condition = filtered ? " AND " + hot_condition(hot) : "";
+  if (hot.kind == HotFilter::Kind::kOf)
+    condition =
+        fmt::format(" AND {} IN (SELECT id FROM {}{} WHERE {} AND {})", quoted(hot.column), quoted(hot.table),
+                    hot_index(dialect, hot.table), mine, hot_condition(table_named(hot.table).hot));
+  return fmt::format("SELECT {} FROM {}{} WHERE {}{}", column_list(table, 0, table.columns.size()),
+                     quoted(table.name), filtered ? hot_index(dialect, table.name) : "", mine, condition);
 }
 
 size_t among_slots(const std::vector<CellView>& values) {
@@ -241,6 +249,14 @@ std::string acquire_next_sql(Dialect dialect) {
   return with_parameters(dialect, fmt::format("UPDATE workspace_owner AS o SET {1}"
                                               "WHERE workspace_id = $1 AND token IN ($3, $4) RETURNING {0}",
                                               kOwnerColumns, kSetOwner));
+}
+
+std::string release_sql(Dialect dialect) {
+  std::string_view nobody =
+      dialect == Dialect::kSqlite ? "zeroblob(16)" : "'00000000-0000-0000-0000-000000000000'";
+  return with_parameters(
+      dialect,
+      fmt::format("UPDATE workspace_owner SET replica = {} WHERE workspace_id = $1 AND token = $2", nobody));
 }
 
 std::string owner_sql(Dialect dialect) {

@@ -59,6 +59,8 @@ inline constexpr std::string_view kOwnerColumns =
 // with this token); none = somebody else did. The first creates the row if there is none.
 std::string acquire_first_sql(Dialect dialect);
 std::string acquire_next_sql(Dialect dialect);
+// Parameters: workspace, token.
+std::string release_sql(Dialect dialect);
 
 // Parameters: workspace.
 std::string owner_sql(Dialect dialect);

@@ -39,6 +39,7 @@ struct Replica {
   std::string address;
   std::string version;
   int64_t beat = 0;
+  bool leaving = false;  // gives away what it has and takes nothing
   bool operator==(const Replica&) const = default;
 };
 
@@ -100,6 +101,10 @@ class Store {
   // row is returned as it is. kConflict: somebody else acquired it since.
   virtual Result<Owner> acquire(WorkspaceId workspace, ReplicaId replica, Token expected, Token token) = 0;
 
+  // Clears the owner if `token` is still in place: from then on anybody may acquire from that token at once.
+  // The caller has no commit under way and makes none any more.
+  virtual Status release(WorkspaceId workspace, Token token) = 0;
+
   // Every hot row, in one snapshot in which `token` still owns the workspace (else kConflict). Parents
   // come before children: in the order of tables(). Returns the owner row of that snapshot.
   virtual Result<Owner> load(WorkspaceId workspace, Token token, const EntitySink& sink) = 0;
@@ -117,6 +122,10 @@ class Store {
   // Raises the replica's beat (inserting its row at first). Never waits behind a commit.
   virtual Status beat(const Replica& replica) = 0;
   virtual Result<std::vector<Replica>> replicas() = 0;
+  // Removes a replica's row: it has ended, or is long dead.
+  virtual Status forget(ReplicaId replica) = 0;
+  // What replicas sign with when they speak to each other: the first candidate there ever was.
+  virtual Result<std::string> cluster_secret(const std::string& candidate) = 0;
   virtual Result<std::vector<Owner>> owners() = 0;
 
   // Rows that are not in memory. They are final or historic, so reading them beside the loop is safe.

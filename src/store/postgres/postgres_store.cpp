@@ -16,9 +16,14 @@ constexpr Dialect kDialect = Dialect::kPostgres;
 constexpr int64_t kMigrationLock = 0x6374726c706c616e;
 
 constexpr const char* kBeat =
-    "INSERT INTO replica AS r (id, address, version, beat) VALUES ($1, $2, $3, 1) "
-    "ON CONFLICT (id) DO UPDATE SET address = excluded.address, version = excluded.version, beat = r.beat + "
-    "1";
+    "INSERT INTO replica AS r (id, address, version, leaving, beat) VALUES ($1, $2, $3, $4, 1) "
+    "ON CONFLICT (id) DO UPDATE SET address = excluded.address, version = excluded.version, "
+    "leaving = excluded.leaving, beat = r.beat + 1";
+
+// The row that is there already is touched, because only a row that was written is returned.
+constexpr const char* kClusterSecret =
+    "INSERT INTO cluster AS c (one, secret) VALUES (1, $1) "
+    "ON CONFLICT (one) DO UPDATE SET secret = c.secret RETURNING secret";
 
 Owner owner_at(const PgResult& r, int row) {
   Owner o{{r.uuid(row, 0)},
@@ -141,6 +146,14 @@ Result<Owner> PostgresStore::acquire(WorkspaceId workspace, ReplicaId replica, T
   return owner_at(r, 0);
 }
 
+Status PostgresStore::release(WorkspaceId workspace, Token token) {
+  auto c = TRY(pool_.lease());
+  PgParams params = workspace_params(workspace);
+  params.add(token.uuid);
+  TRY(c->exec(release_sql(kDialect), params));
+  return {};
+}
+
 Result<Owner> PostgresStore::load_rows(WorkspaceId workspace, const Token* token, const EntitySink& sink) {
   auto c = TRY(pool_.lease());
   auto owner = load_in_transaction(*c, workspace, token, sink);
@@ -192,16 +205,34 @@ Status PostgresStore::beat(const Replica& replica) {
   const CellView address = std::string_view(replica.address), version = std::string_view(replica.version);
   params.add(address, ColumnType::kText);
   params.add(version, ColumnType::kText);
+  params.add(int64_t{replica.leaving});
   TRY(beats_->exec(kBeat, params));
   return {};
 }
 
+Status PostgresStore::forget(ReplicaId replica) {
+  std::lock_guard hold(beating_);
+  TRY(ensure_beats());
+  PgParams params;
+  params.add(replica.uuid);
+  TRY(beats_->exec("DELETE FROM replica WHERE id = $1", params));
+  return {};
+}
+
+Result<std::string> PostgresStore::cluster_secret(const std::string& candidate) {
+  auto c = TRY(pool_.lease());
+  PgParams params;
+  const CellView secret = std::string_view(candidate);
+  params.add(secret, ColumnType::kText);
+  return TRY(c->exec(kClusterSecret, params)).text(0, 0);
+}
+
 Result<std::vector<Replica>> PostgresStore::replicas() {
   auto c = TRY(pool_.lease());
-  PgResult r = TRY(c->exec("SELECT id, address, version, beat FROM replica ORDER BY id"));
+  PgResult r = TRY(c->exec("SELECT id, address, version, beat, leaving FROM replica ORDER BY id"));
   std::vector<Replica> out;
   for (int i = 0; i < r.rows(); ++i)
-    out.push_back({{r.uuid(i, 0)}, r.text(i, 1), r.text(i, 2), r.integer(i, 3)});
+    out.push_back({{r.uuid(i, 0)}, r.text(i, 1), r.text(i, 2), r.integer(i, 3), r.integer(i, 4) != 0});
   return out;
 }
 

@@ -24,11 +24,14 @@ class PostgresStore final : public Store {
 
   Status migrate() override;
   Result<Owner> acquire(WorkspaceId workspace, ReplicaId replica, Token expected, Token token) override;
+  Status release(WorkspaceId workspace, Token token) override;
   Result<Owner> load(WorkspaceId workspace, Token token, const EntitySink& sink) override;
   Result<Owner> snapshot(WorkspaceId workspace, const EntitySink& sink) override;
   std::vector<CommitOutcome> commit(std::span<const Commit> commits) override;
   Status beat(const Replica& replica) override;
   Result<std::vector<Replica>> replicas() override;
+  Status forget(ReplicaId replica) override;
+  Result<std::string> cluster_secret(const std::string& candidate) override;
   Result<std::vector<Owner>> owners() override;
   Result<std::vector<Entity>> read(WorkspaceId workspace, const ColdQuery& query) override;
   Result<int64_t> count(WorkspaceId workspace, const ColdQuery& query) override;

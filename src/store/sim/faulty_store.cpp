@@ -70,6 +70,21 @@ Result<Owner> FaultyStore::snapshot(WorkspaceId workspace, const EntitySink& sin
   return inner_.snapshot(workspace, sink);
 }
 
+Status FaultyStore::release(WorkspaceId workspace, Token token) {
+  TRY(reach());
+  return inner_.release(workspace, token);
+}
+
+Status FaultyStore::forget(ReplicaId replica) {
+  TRY(reach());
+  return inner_.forget(replica);
+}
+
+Result<std::string> FaultyStore::cluster_secret(const std::string& candidate) {
+  TRY(reach());
+  return inner_.cluster_secret(candidate);
+}
+
 Status FaultyStore::beat(const Replica& replica) {
   TRY(reach());
   return inner_.beat(replica);

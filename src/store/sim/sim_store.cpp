@@ -53,9 +53,16 @@ Result<Owner> SimStore::load_rows(WorkspaceId workspace, const Token* token, con
   if (owner == owners_.end())
     return fail(token ? ErrorCode::kConflict : ErrorCode::kNotFound, "the workspace has no owner");
   if (token && owner->second.token != *token) return std::unexpected(kAcquiredByAnother);
+  auto is_loaded = [&](const Table& table, const Row& row) {
+    if (table.hot.kind != HotFilter::Kind::kOf) return is_hot(table, row);
+    const Table& parent = table_named(table.hot.table);
+    const Rows& parents = rows(workspace, parent);
+    auto it = parents.find(Row{row[table.column(table.hot.column)]});
+    return it != parents.end() && is_hot(parent, it->second);
+  };
   for (size_t t = 0; t < tables().size(); ++t)
     for (const auto& [key, row] : rows(workspace, tables()[t]))
-      if (is_hot(tables()[t], row)) sink(TRY(entity_of(t, row)));
+      if (is_loaded(tables()[t], row)) sink(TRY(entity_of(t, row)));
   return owner->second;
 }
 
@@ -116,6 +123,25 @@ Result<std::vector<Replica>> SimStore::replicas() {
   std::vector<Replica> out;
   for (const auto& [id, row] : replicas_) out.push_back(row);
   return out;
+}
+
+Status SimStore::release(WorkspaceId workspace, Token token) {
+  std::lock_guard hold(mutex_);
+  auto it = owners_.find(workspace);
+  if (it != owners_.end() && it->second.token == token) it->second.replica = {};
+  return {};
+}
+
+Status SimStore::forget(ReplicaId replica) {
+  std::lock_guard hold(mutex_);
+  replicas_.erase(replica);
+  return {};
+}
+
+Result<std::string> SimStore::cluster_secret(const std::string& candidate) {
+  std::lock_guard hold(mutex_);
+  if (cluster_secret_.empty()) cluster_secret_ = candidate;
+  return cluster_secret_;
 }
 
 Result<std::vector<Owner>> SimStore::owners() {
@@ -219,7 +245,8 @@ Status SimStore::append_output(WorkspaceId workspace, std::span<const OutputChun
   for (OutputChunk& piece : TRY(output_pieces(chunks))) {
     auto& of_job = output_[workspace][piece.job];
     std::string& stored = of_job[piece.offset];
-    if (piece.text.size() >= stored.size()) stored = std::move(piece.text);  // a shorter repeat takes nothing away
+    if (piece.text.size() >= stored.size())
+      stored = std::move(piece.text);  // a shorter repeat takes nothing away
     const auto& [last, text] = *of_job.rbegin();
     const int64_t tail = last + std::ssize(text) - kOutputHalf;
     std::erase_if(of_job, [&](const auto& chunk) {

@@ -23,11 +23,14 @@ class SimStore final : public Store {
 
   Status migrate() override { return {}; }
   Result<Owner> acquire(WorkspaceId workspace, ReplicaId replica, Token expected, Token token) override;
+  Status release(WorkspaceId workspace, Token token) override;
   Result<Owner> load(WorkspaceId workspace, Token token, const EntitySink& sink) override;
   Result<Owner> snapshot(WorkspaceId workspace, const EntitySink& sink) override;
   std::vector<CommitOutcome> commit(std::span<const Commit> commits) override;
   Status beat(const Replica& replica) override;
   Result<std::vector<Replica>> replicas() override;
+  Status forget(ReplicaId replica) override;
+  Result<std::string> cluster_secret(const std::string& candidate) override;
   Result<std::vector<Owner>> owners() override;
   Result<std::vector<Entity>> read(WorkspaceId workspace, const ColdQuery& query) override;
   Result<int64_t> count(WorkspaceId workspace, const ColdQuery& query) override;
@@ -54,6 +57,7 @@ class SimStore final : public Store {
   std::map<WorkspaceId, std::vector<Rows>> rows_;  // by table index
   std::map<ReplicaId, Replica> replicas_;
   std::map<WorkspaceId, std::map<JobId, std::map<int64_t, std::string>>> output_;  // by offset
+  std::string cluster_secret_;
   Observer observer_;
   RowWriter writer_;
 };

@@ -127,6 +127,17 @@ Result<Owner> SqliteStore::acquire(WorkspaceId workspace, ReplicaId replica, Tok
   return *owner;
 }
 
+Status SqliteStore::release(WorkspaceId workspace, Token token) {
+  std::lock_guard hold(writing_);
+  return write([&]() -> Status {
+    StatementUse s(*TRY(writer_->prepare(release_sql(kDialect))));
+    s->bind(1, workspace.uuid);
+    s->bind(2, token.uuid);
+    TRY(s->step());
+    return {};
+  });
+}
+
 Result<Statement*> SqliteStore::row_statement(std::vector<Statement*>& cache, size_t table, bool upsert) {
   Statement*& s = cache[table];
   if (!s) s = TRY(writer_->prepare((upsert ? upsert_sql : erase_sql)(kDialect, tables()[table])));
@@ -324,6 +335,15 @@ Result<std::vector<Owner>> SqliteStore::owners() {
 }
 
 // ---- Beats -----------------------------------------------------------------------------------------
+
+Status SqliteStore::forget(ReplicaId replica) {
+  std::lock_guard hold(replicas_mutex_);
+  replicas_.erase(replica);
+  return {};
+}
+
+// Nobody to speak to: only one process can have the file open.
+Result<std::string> SqliteStore::cluster_secret(const std::string& candidate) { return candidate; }
 
 Status SqliteStore::beat(const Replica& replica) {
   std::lock_guard hold(replicas_mutex_);
