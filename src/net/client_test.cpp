@@ -1,18 +1,13 @@
 #include "net/client.h"
 
-#include <openssl/evp.h>
-#include <openssl/pem.h>
-#include <openssl/x509v3.h>
-
 #include <atomic>
 #include <chrono>
-#include <cstdlib>
-#include <filesystem>
 #include <future>
 #include <optional>
 #include <thread>
 
 #include "net/testing.h"
+#include "net/testing_certificate.h"
 
 namespace ctrlplane::net {
 namespace {
@@ -322,57 +317,23 @@ TEST(HttpClient, a_stream_that_falls_silent_or_breaks_is_an_error) {
   EXPECT_EQ(broken.error().code, ErrorCode::kUnavailable);
 }
 
-// A folder with a fresh self-signed certificate for 127.0.0.1.
-struct CertificateFolder {
-  std::filesystem::path path;
-  CertificateFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "net_client_XXXXXX").string();
-    path = ::mkdtemp(name.data());
-    EVP_PKEY* key = EVP_EC_gen("P-256");
-    X509* certificate = X509_new();
-    X509_set_version(certificate, 2);
-    ASN1_INTEGER_set(X509_get_serialNumber(certificate), 1);
-    X509_gmtime_adj(X509_getm_notBefore(certificate), -3600);
-    X509_gmtime_adj(X509_getm_notAfter(certificate), 3600);
-    X509_set_pubkey(certificate, key);
-    X509_NAME* subject = X509_get_subject_name(certificate);
-    X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_ASC, reinterpret_cast<const unsigned char*>("test"),
-                               -1, -1, 0);
-    X509_set_issuer_name(certificate, subject);
-    X509_EXTENSION* names = X509V3_EXT_conf_nid(nullptr, nullptr, NID_subject_alt_name, "IP:127.0.0.1");
-    X509_add_ext(certificate, names, -1);
-    X509_EXTENSION_free(names);
-    X509_sign(certificate, key, EVP_sha256());
-    FILE* f = std::fopen(files().certificate_file.c_str(), "w");
-    PEM_write_X509(f, certificate);
-    std::fclose(f);
-    f = std::fopen(files().key_file.c_str(), "w");
-    PEM_write_PrivateKey(f, key, nullptr, nullptr, 0, nullptr, nullptr);
-    std::fclose(f);
-    X509_free(certificate);
-    EVP_PKEY_free(key);
-  }
-  ~CertificateFolder() { std::filesystem::remove_all(path); }
-  TlsFiles files() const { return {path / "cert.pem", path / "key.pem"}; }
-};
-
 TEST(HttpClient, trusts_a_server_only_through_a_known_certificate_unless_told_not_to_look) {
-  CertificateFolder folder;
-  auto server = start_server({.tls = folder.files()}, echo);
+  SelfSigned self_signed;
+  auto server = start_server({.tls = self_signed.files()}, echo);
   std::string url = "https://127.0.0.1:" + std::to_string(server->port()) + "/x";
   HttpClient with_system_authorities;
   auto refused = with_system_authorities.send({.url = url});
   ASSERT_FALSE(refused);
   EXPECT_NE(refused.error().message.find("not trusted"), std::string::npos) << refused.error().message;
 
-  HttpClient with_its_certificate({.ca_file = folder.files().certificate_file});
+  HttpClient with_its_certificate({.ca_file = self_signed.files().certificate_file});
   auto trusted = with_its_certificate.send({.url = url});
   ASSERT_TRUE(trusted) << trusted.error().message;
   EXPECT_EQ(trusted->body, "GET /x ");
 
   EXPECT_TRUE(HttpClient({.verify_tls = false}).send({.url = url}));
 
-  auto no_file = HttpClient({.ca_file = folder.path / "absent.pem"}).send({.url = url});
+  auto no_file = HttpClient({.ca_file = self_signed.folder.file("absent.pem")}).send({.url = url});
   ASSERT_FALSE(no_file);
   EXPECT_NE(no_file.error().message.find("absent.pem"), std::string::npos) << no_file.error().message;
 }

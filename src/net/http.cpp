@@ -32,6 +32,8 @@ size_t Headers::count(std::string_view name) const {
 }
 
 Result<std::string> percent_decode(std::string_view text, bool plus_is_space) {
+  if (text.find('%') == text.npos && !(plus_is_space && text.find('+') != text.npos))
+    return std::string(text);
   std::string out;
   out.reserve(text.size());
   for (size_t i = 0; i < text.size(); ++i) {
@@ -55,6 +57,7 @@ Result<std::vector<std::string>> Request::path_segments() const {
   std::string_view rest = path;
   if (rest.starts_with('/')) rest.remove_prefix(1);
   if (rest.empty()) return segments;
+  segments.reserve(1 + static_cast<size_t>(std::count(rest.begin(), rest.end(), '/')));
   while (true) {
     size_t slash = rest.find('/');
     segments.push_back(TRY(percent_decode(rest.substr(0, slash))));

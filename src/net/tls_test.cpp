@@ -1,49 +1,13 @@
 #include <openssl/err.h>
-#include <openssl/evp.h>
-#include <openssl/pem.h>
 #include <openssl/ssl.h>
-#include <openssl/x509.h>
 
-#include <cstdio>
-#include <cstdlib>
-#include <filesystem>
 #include <future>
 
 #include "net/testing.h"
+#include "net/testing_certificate.h"
 
 namespace ctrlplane::net {
 namespace {
-
-// A folder with a fresh self-signed certificate and its key.
-struct SelfSigned {
-  std::filesystem::path folder;
-  SelfSigned() {
-    std::string name = (std::filesystem::temp_directory_path() / "net_tls_XXXXXX").string();
-    folder = ::mkdtemp(name.data());
-    EVP_PKEY* key = EVP_EC_gen("P-256");
-    X509* certificate = X509_new();
-    X509_set_version(certificate, 2);
-    ASN1_INTEGER_set(X509_get_serialNumber(certificate), 1);
-    X509_gmtime_adj(X509_getm_notBefore(certificate), -3600);
-    X509_gmtime_adj(X509_getm_notAfter(certificate), 3600);
-    X509_set_pubkey(certificate, key);
-    X509_NAME* subject = X509_get_subject_name(certificate);
-    X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_ASC,
-                               reinterpret_cast<const unsigned char*>("localhost"), -1, -1, 0);
-    X509_set_issuer_name(certificate, subject);
-    X509_sign(certificate, key, EVP_sha256());
-    FILE* f = std::fopen(files().certificate_file.c_str(), "w");
-    PEM_write_X509(f, certificate);
-    std::fclose(f);
-    f = std::fopen(files().key_file.c_str(), "w");
-    PEM_write_PrivateKey(f, key, nullptr, nullptr, 0, nullptr, nullptr);
-    std::fclose(f);
-    X509_free(certificate);
-    EVP_PKEY_free(key);
-  }
-  ~SelfSigned() { std::filesystem::remove_all(folder); }
-  TlsFiles files() const { return {folder / "cert.pem", folder / "key.pem"}; }
-};
 
 class TlsClient {
  public:
