@@ -13,17 +13,24 @@ namespace {
 constexpr Duration kSlow = seconds(1);
 constexpr Duration kOwnerPatience = seconds(3);
 constexpr Duration kOwnerPoll = milliseconds(5);
+constexpr Duration kLookPause = milliseconds(50);
+
+Error no_owner() {
+  return {ErrorCode::kUnavailable, "the workspace has no owner just now, or is being loaded: try again"};
+}
 
 }  // namespace
 
-Api::Api(Executor& executor, Replica& replica, store::Store& store, ApiOptions options)
+Api::Api(Executor& executor, StorePort& port, Replica& replica, store::Store& store, ApiOptions options)
     : executor_(executor),
       replica_(replica),
       store_(store),
       options_(std::move(options)),
       shapes_(kShapes),
       router_(families(), shapes_),
+      accounts_(executor, port, replica, directory_),
       events_(executor, directory_),
+      forwarder_(options_.cluster_secret),
       openapi_(openapi_document(router_, shapes_, options_.version)),
       pool_(std::make_unique<WorkPool>(options_.pool_threads, options_.pool_bound)) {
   init_secrets();
@@ -39,26 +46,48 @@ void Api::handle(net::Request request, net::Responder responder) {
 }
 
 size_t Api::body_limit(const net::Request& head) const {
+  // Most requests have no body, and which way they go is found out later.
+  if (!head.headers.find("content-length") && !head.headers.find("transfer-encoding"))
+    return options_.max_body_bytes;
   auto segments = head.path_segments();
   if (!segments) return options_.max_body_bytes;
   RouteMatch m = router_.match(head.method, *segments);
   return m.route && m.route->route->bulk ? options_.max_bulk_body_bytes : options_.max_body_bytes;
 }
 
-void Api::submit(WorkspaceId workspace, ctrlplane::Request request, ReplyFn done) {
-  executor_.post([this, workspace, request = std::move(request), done = std::move(done)]() mutable {
-    submit_by(boot() + kOwnerPatience, workspace, std::move(request), std::move(done));
+void Api::join(Replica& replica) {
+  replica.listen(directory_);
+  replica.listen(accounts_);
+  replica.listen(events_);
+  replica.on_view([this](const View& view) {
+    accounts_.see(view);
+    forwarder_.abandon_strays(replica_);
   });
 }
 
-// A workspace that was made or is being taken over just now is here in a moment: better a short wait than a
-// client's error.
-void Api::submit_by(Duration deadline, WorkspaceId workspace, ctrlplane::Request request, ReplyFn done) {
-  if (replica_.loop(workspace) || boot() >= deadline)
-    return replica_.submit(workspace, std::move(request), std::move(done));
-  executor_.post_after(kOwnerPoll, [this, deadline, workspace, request = std::move(request),
+void Api::submit(std::shared_ptr<Call> call, WorkspaceId workspace, ctrlplane::Request request,
+                 ReplyFn done) {
+  executor_.post([this, call = std::move(call), workspace, request = std::move(request),
+                  done = std::move(done)]() mutable {
+    find_owner(std::move(call), workspace, std::move(request), std::move(done));
+  });
+}
+
+// A workspace that was made or is changing its owner just now is somewhere in a moment: better a short wait
+// than a client's error.
+void Api::find_owner(std::shared_ptr<Call> call, WorkspaceId workspace, ctrlplane::Request request,
+                     ReplyFn done) {
+  if (replica_.serves(workspace)) return replica_.submit(workspace, std::move(request), std::move(done));
+  if (call->was_forwarded()) return call->disown();  // one hop, not two
+  if (auto peer = replica_.owner_of(workspace)) return call->pass_on(*peer, workspace);
+  if (boot() >= call->began() + kOwnerPatience) return call->refuse(no_owner());
+  if (boot() >= last_look_ + kLookPause) {
+    last_look_ = boot();
+    replica_.look();
+  }
+  executor_.post_after(kOwnerPoll, [this, call = std::move(call), workspace, request = std::move(request),
                                     done = std::move(done)]() mutable {
-    submit_by(deadline, workspace, std::move(request), std::move(done));
+    find_owner(std::move(call), workspace, std::move(request), std::move(done));
   });
 }
 
@@ -97,6 +126,10 @@ std::string Api::metrics() const {
                      unmatched_.load());
   out += fmt::format("# TYPE ctrlplane_pool_waiting gauge\nctrlplane_pool_waiting {}\n",
                      pool_ ? pool_->waiting() : 0);
+  out += fmt::format(
+      "# HELP ctrlplane_forwarded_total Requests passed on to the replica that owns their workspace.\n"
+      "# TYPE ctrlplane_forwarded_total counter\nctrlplane_forwarded_total {}\n",
+      forwarder_.passed());
   for (const auto& source : metric_sources_) source(out);
   return out;
 }

@@ -7,9 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "api/accounts_follower.h"
 #include "api/call.h"
 #include "api/directory.h"
 #include "api/events.h"
+#include "api/forwarder.h"
 #include "api/router.h"
 #include "api/shape.h"
 #include "api/throttle.h"
@@ -28,6 +30,7 @@ struct ApiOptions {
   size_t pool_bound = 1000;
   size_t max_body_bytes = 1024 * 1024;
   size_t max_bulk_body_bytes = 100 * 1024 * 1024;
+  std::string cluster_secret;  // of all replicas on one store
 };
 
 struct RouteStats {
@@ -37,7 +40,7 @@ struct RouteStats {
 
 class Api {
  public:
-  Api(Executor& executor, Replica& replica, store::Store& store, ApiOptions options);
+  Api(Executor& executor, StorePort& port, Replica& replica, store::Store& store, ApiOptions options);
   ~Api();
 
   // For HttpServer, on its I/O thread.
@@ -45,12 +48,17 @@ class Api {
   size_t body_limit(const net::Request& head) const;
   net::Response error_response(int status) const;
 
-  // Register with the replica before it starts.
+  // Registers with the replica, before it starts.
+  void join(Replica& replica);
   Directory& directory() { return directory_; }
   Events& events() { return events_; }
+  AccountsFollower& accounts() { return accounts_; }
+  const Replica& replica() const { return replica_; }  // on the loops' thread
 
-  // Ready to serve: accounts known, beats fresh.
-  bool ready() const { return directory_.ready() && healthy_.load(); }
+  // Ready to serve: accounts known, beats fresh, not about to end.
+  bool ready() const { return directory_.ready() && healthy_.load() && !leaving_.load(); }
+  bool leaving() const { return leaving_.load(); }
+  void note_leaving() { leaving_.store(true); }
   // Called regularly by whoever runs the replica, on the executor's thread.
   void note_health(bool beats_are_fresh) { healthy_.store(beats_are_fresh); }
 
@@ -69,8 +77,10 @@ class Api {
 
  private:
   friend class Call;
-  void submit(WorkspaceId workspace, ctrlplane::Request request, ReplyFn done);
-  void submit_by(Duration deadline, WorkspaceId workspace, ctrlplane::Request request, ReplyFn done);
+  // To the workspace's loop if it is here. Otherwise the call goes to the replica that owns it, whole, and
+  // `request` and `done` are dropped: nothing has been done yet.
+  void submit(std::shared_ptr<Call> call, WorkspaceId workspace, ctrlplane::Request request, ReplyFn done);
+  void find_owner(std::shared_ptr<Call> call, WorkspaceId workspace, ctrlplane::Request request, ReplyFn done);
   void note(const Call& call, int status, Duration took);
 
   Executor& executor_;
@@ -80,10 +90,13 @@ class Api {
   Shapes shapes_;
   Router router_;
   Directory directory_;
+  AccountsFollower accounts_;
   Events events_;
+  Forwarder forwarder_;
+  Duration last_look_;  // for somebody who waits; on the loops' thread
   Throttle sign_in_throttle_;
   std::string openapi_;
-  std::atomic<bool> healthy_ = false;
+  std::atomic<bool> healthy_ = false, leaving_ = false;
   std::vector<std::unique_ptr<RouteStats>> stats_;  // by route
   std::atomic<uint64_t> unmatched_ = 0;
   std::vector<std::function<void(std::string&)>> metric_sources_;

@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 
 #include "api/api.h"
+#include "api/secret.h"
 #include "base/log.h"
 #include "base/text.h"
 
@@ -15,6 +16,8 @@ namespace {
 // Reading a larger body takes long enough to hold up others on the I/O thread.
 constexpr size_t kSmallBody = 64 * 1024;
 constexpr size_t kMaxDepth = 64;
+constexpr Duration kPassPause = milliseconds(50);
+constexpr Duration kPassPatience = seconds(5);  // for an owner that does not answer
 
 std::string error_body(const Error& error) {
   JsonWriter w;
@@ -31,11 +34,10 @@ std::string error_body(const Error& error) {
 }
 
 net::Response json_response(int status, std::string body) {
-  net::Response r{.status = status, .headers = {{"Content-Type", "application/json; charset=utf-8"}}};
-  r.headers.add("Cache-Control", "no-store");
-  r.headers.add("X-Content-Type-Options", "nosniff");
-  r.body = std::move(body);
-  return r;
+  static const net::Headers kHeaders = {{"Content-Type", "application/json; charset=utf-8"},
+                                        {"Cache-Control", "no-store"},
+                                        {"X-Content-Type-Options", "nosniff"}};
+  return {.status = status, .headers = kHeaders, .body = std::move(body)};
 }
 
 bool is_json(std::string_view content_type) {
@@ -117,25 +119,45 @@ Status Call::match() {
   return {};
 }
 
-Status Call::identify() {
-  using Where = Permission::Where;
-  const Permission& permission = route().permission;
-  if (permission.where == Where::kNobody) return {};
-  const std::string* key = request_.headers.find("x-api-key");
-  const std::string* authorization = request_.headers.find("authorization");
-  std::string_view token = cookie(request_, "ctrlplane_session");
-  if (key) {
+// Headers that only another replica can have made; anybody else's are as good as absent.
+Status Call::open_seal() {
+  if (!request_.headers.find(kForwardedHeader)) return {};
+  forwarded_ = api_.forwarder_.seal().open(request_);
+  // Meant for one that had this address before.
+  if (forwarded_ && forwarded_->to != api_.replica_.config().id) disown();
+  return {};
+}
+
+Status Call::authenticate() {
+  const net::Headers& headers = request_.headers;
+  if (const std::string* key = headers.find("x-api-key")) {
     who_ = TRY(api_.directory_.by_key(*key, now()));
-  } else if (authorization && authorization->starts_with("Bearer ")) {
-    who_ = TRY(api_.directory_.by_key(std::string_view(*authorization).substr(7), now()));
-  } else if (!token.empty()) {
+  } else if (const std::string* bearer = headers.find("authorization");
+             bearer && bearer->starts_with("Bearer ")) {
+    who_ = TRY(api_.directory_.by_key(std::string_view(*bearer).substr(7), now()));
+  } else if (std::string_view token = cookie(request_, "ctrlplane_session"); !token.empty()) {
     who_ = TRY(api_.directory_.by_session(token, now()));
     // A foreign page can make a browser send the cookie, but not this header.
-    if (request_.method != "GET" && request_.method != "HEAD" && !request_.headers.find("x-requested-with"))
+    if (request_.method != "GET" && request_.method != "HEAD" && !headers.find("x-requested-with"))
       return fail(ErrorCode::kForbidden, "a write with a session needs the header x-requested-with");
   } else {
     return fail(ErrorCode::kUnauthenticated, "'X-API-Key' header required");
   }
+  return {};
+}
+
+Status Call::identify() {
+  using Where = Permission::Where;
+  const Permission& permission = route().permission;
+  if (forwarded_) {  // found out where it came in
+    who_ = forwarded_->who;
+    workspace_ = forwarded_->workspace;
+    return {};
+  }
+  if (permission.where == Where::kNobody) return {};
+  if (!api_.accounts_.fresh())
+    return fail(ErrorCode::kUnavailable, "the store has not answered lately: nobody can be let in");
+  TRY(authenticate());
   if (permission.where == Where::kWorkspace) {
     auto workspace = api_.directory_.workspace(who_, argument("workspaceId"));
     if (!workspace)
@@ -208,8 +230,11 @@ std::optional<Idempotency> Call::idempotency() const {
   if (request_.method != "POST" || route().permission.where == Permission::Where::kNobody)
     return std::nullopt;
   const std::string* key = request_.headers.find("idempotency-key");
-  if (!key || key->empty()) return std::nullopt;
-  std::string identity = fmt::format("{}\n{}\n{}", who_.user.str(), request_.path, *key);
+  bool has_key = key && !key->empty();
+  if (!has_key && !forwarded_) return std::nullopt;
+  // One that another replica passed on comes again if its answer got lost.
+  std::string identity = has_key ? fmt::format("{}\n{}\n{}", who_.user.str(), request_.path, *key)
+                                 : "passed on\n" + forwarded_->request.str();
   return Idempotency{digest_of(identity), digest_of(request_.query + "\n" + request_.body)};
 }
 
@@ -220,12 +245,25 @@ void Call::run() {
     if (!status) refuse(status.error());
     return status.has_value() && responder_.has_value();
   };
-  if (!step(match()) || !step(identify()) || !step(read_query())) return;
+  if (!step(match()) || !step(open_seal())) return;
+  Status identified = identify();
+  // What another replica has acknowledged is not denied here: a copy is brought up to date before it says no.
+  if (!identified && identified.error().code != ErrorCode::kUnavailable && api_.accounts_.is_copy())
+    return api_.accounts_.refresh([self = shared_from_this()] {
+      if (auto status = self->identify(); !status) return self->refuse(status.error());
+      self->run_identified();
+    });
+  if (step(std::move(identified))) run_identified();
+}
+
+void Call::run_identified() {
   auto rest = [](Call& call) -> Status {
+    TRY(call.read_query());
     TRY(call.read_body());
     return call.route().handler(call);
   };
-  step(request_.body.size() > kSmallBody ? later(rest) : rest(*this));
+  auto status = request_.body.size() > kSmallBody ? later(rest) : rest(*this);
+  if (!status) refuse(status.error());
 }
 
 Status Call::later(std::function<Status(Call&)> task) {
@@ -238,11 +276,22 @@ Status Call::later(std::function<Status(Call&)> task) {
 
 Status Call::submit(WorkspaceId workspace, Command command, RenderFn render,
                     std::function<void(Call&, Reply)> then) {
-  ctrlplane::Request request{std::move(command), who_.actor(), {}, std::move(render)};
-  if (!std::holds_alternative<Query>(request.command)) request.idempotency = idempotency();
-  api_.submit(
-      workspace, std::move(request),
-      [self = shared_from_this(), then = std::move(then)](Reply reply) { then(*self, std::move(reply)); });
+  ctrlplane::Request request{.command = std::move(command), .render = std::move(render)};
+  if (!std::holds_alternative<Query>(request.command)) {
+    request.actor = who_.actor();
+    request.idempotency = idempotency();
+  }
+  bool first = ++submitted_ == 1;
+  auto self = shared_from_this();
+  auto answered = [self, workspace, first, then = std::move(then)](Reply reply) {
+    // Refused, not done: the workspace went elsewhere between our look and now. Where nothing was done before
+    // either, the handler begins again, and finds the new owner.
+    bool gone = !reply && reply.error().code == ErrorCode::kUnavailable && first && !self->forwarded_ &&
+                !self->api_.replica_.serves(workspace);
+    if (!gone) return then(*self, std::move(reply));
+    self->begin_again();
+  };
+  api_.submit(self, workspace, std::move(request), std::move(answered));
   return {};
 }
 
@@ -261,6 +310,59 @@ Status Call::write_to(WorkspaceId workspace, Command command, RenderFn render) {
 store::Store& Call::store() { return api_.store_; }
 
 Time Call::now() const { return api_.executor_.clock().wall(); }
+
+// ---- Between replicas ------------------------------------------------------------------------------------
+
+void Call::pass_on(const Peer& peer, WorkspaceId home) {
+  if (submitted_ > 1)  // a part of it is done: it cannot begin anew elsewhere
+    return refuse({ErrorCode::kUnknown, "the workspace changed its owner while this was being done"});
+  if (!passing_id_) passing_id_ = random_uuid();
+  Forwarded what{.to = peer.id, .request = *passing_id_, .who = who_, .workspace = workspace_};
+  auto self = shared_from_this();
+  Forwarder::Ends ends{
+      .answered = [self](net::Response response) { self->respond(std::move(response)); },
+      .streamed = [self](net::Response head) { return self->stream(std::move(head)); },
+      .failed =
+          [self](bool maybe_done) {
+            self->api_.post([self, maybe_done] { self->not_passed_on(maybe_done); });
+          }};
+  bool lasting = route().content_type == "text/event-stream";
+  lasting ? api_.forwarder_.pass_stream(peer, home, request_, what, std::move(ends))
+          : api_.forwarder_.pass(peer, home, request_, what, std::move(ends));
+}
+
+// A question can be asked again; what is POSTed carries its id. Of anything else a repeat could be told
+// something other than the first would have been.
+bool Call::may_be_repeated() const {
+  return request_.method == "GET" || request_.method == "HEAD" ||
+         (request_.method == "POST" && route().permission.where != Permission::Where::kNobody);
+}
+
+void Call::not_passed_on(bool maybe_done) {
+  if (maybe_done && !may_be_repeated())
+    return refuse({ErrorCode::kUnknown, "the replica that owns the workspace did not answer: look whether it "
+                                        "was done before you repeat it"});
+  Duration now = api_.boot();
+  if (!in_trouble_since_) in_trouble_since_ = now;
+  if (now - *in_trouble_since_ > kPassPatience)
+    return refuse({ErrorCode::kUnavailable, "no replica answers for the workspace just now: try again"});
+  // It may be the owner still, and starting or ending: not at once again.
+  api_.executor_.post_after(kPassPause, [self = shared_from_this()] { self->begin_again(); });
+}
+
+void Call::begin_again() {
+  submitted_ = 0;
+  auto again = later([](Call& call) { return call.route().handler(call); });
+  if (!again) refuse(again.error());
+}
+
+void Call::disown() {
+  net::Response response = json_response(
+      503, error_body({ErrorCode::kUnavailable, "this replica does not own the workspace (any more)"}));
+  response.headers.add(std::string(kNotOwnerHeader), "1");
+  response.headers.add("Retry-After", "1");
+  respond(std::move(response));
+}
 
 // ---- Answers ---------------------------------------------------------------------------------------------
 

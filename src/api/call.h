@@ -12,11 +12,13 @@
 
 #include "api/body.h"
 #include "api/directory.h"
+#include "api/forwarded.h"
 #include "api/router.h"
 #include "engine/commands.h"
 #include "model/json_writer.h"
 #include "net/http.h"
 #include "net/responder.h"
+#include "runtime/replica.h"
 #include "store/store.h"
 
 namespace ctrlplane::api {
@@ -67,6 +69,14 @@ class Call : public std::enable_shared_from_this<Call> {
   void refuse(const Error& error, int retry_after_seconds = 1);
   net::EventStream stream(net::Response head);
 
+  // ---- Between replicas: on the loops' thread --------------------------------------------------------
+  bool was_forwarded() const { return forwarded_.has_value(); }
+  Duration began() const { return began_; }
+  // Sends the whole request to the one that owns the workspace it needs.
+  void pass_on(const Peer& peer, WorkspaceId home);
+  // To whoever sent it here: not the owner, nothing done.
+  void disown();
+
   // What `read` makes of the workspace's state.
   Status read(ReadFn read) { return read_from(workspace_, std::move(read)); }
   Status read_from(WorkspaceId workspace, ReadFn read);
@@ -106,6 +116,12 @@ class Call : public std::enable_shared_from_this<Call> {
   int success() const { return route().outcomes.front().status; }
   Result<void> match();
   Status identify();
+  Status authenticate();
+  Status open_seal();
+  void run_identified();
+  void not_passed_on(bool maybe_done);
+  void begin_again();
+  bool may_be_repeated() const;
   Status read_query();
   Status read_body();
   void run();
@@ -120,6 +136,10 @@ class Call : public std::enable_shared_from_this<Call> {
   struct Parsed;
   std::unique_ptr<Parsed> parsed_;
   Body body_;
+  std::optional<Forwarded> forwarded_;  // by another replica
+  std::optional<Uuid> passing_id_;      // to another replica
+  std::optional<Duration> in_trouble_since_;
+  int submitted_ = 0;
   Principal who_;
   WorkspaceId workspace_ = kInstanceWorkspace;
   Duration began_;

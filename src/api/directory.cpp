@@ -4,6 +4,7 @@
 
 #include "api/secret.h"
 #include "runtime/workspace_loop.h"
+#include "state/state.h"
 
 namespace ctrlplane::api {
 namespace {
@@ -35,6 +36,15 @@ Result<Principal> Directory::principal_of(UserId user) const {
   return Principal{.user = user, .email = it->second.email, .instance_admin = it->second.admin};
 }
 
+// The stored hash decides; a secret that it has accepted is known again by its fingerprint.
+bool Directory::has_secret(KnownKey& key, std::string_view secret) const {
+  Fingerprints::Value seen = fingerprints_.of(secret);
+  if (key.verified && Fingerprints::same(*key.verified, seen)) return true;
+  if (!same_secret(key.row.secret_hash, sha256_hex(secret))) return false;
+  key.verified = seen;
+  return true;
+}
+
 Result<Principal> Directory::by_key(std::string_view text, Time now) const {
   std::lock_guard lock(mutex_);
   TRY(known(ready_ && open_));
@@ -42,8 +52,9 @@ Result<Principal> Directory::by_key(std::string_view text, Time now) const {
   if (!parse_key(text, prefix, secret)) return not_recognised();
   auto found = key_by_prefix_.find(prefix);
   if (found == key_by_prefix_.end()) return not_recognised();
-  const ApiKey& key = keys_.at(found->second);
-  if (!same_secret(key.secret_hash, sha256_hex(secret))) return not_recognised();
+  KnownKey& known_key = keys_.at(found->second);
+  if (!has_secret(known_key, secret)) return not_recognised();
+  const ApiKey& key = known_key.row;
   if (key.expires_at && *key.expires_at <= now) return not_recognised();
   Principal who = TRY(principal_of(key.user));
   who.key = key.id;
@@ -72,7 +83,7 @@ bool Directory::holds(const Principal& who, Time now) const {
   if (!ready_ || !users_.contains(who.user)) return false;
   if (who.key) {
     auto it = keys_.find(*who.key);
-    return it != keys_.end() && (!it->second.expires_at || *it->second.expires_at > now);
+    return it != keys_.end() && (!it->second.row.expires_at || *it->second.row.expires_at > now);
   }
   auto it = who.session ? sessions_.find(*who.session) : sessions_.end();
   return it != sessions_.end() && it->second.expires_at > now;
@@ -114,9 +125,9 @@ std::optional<Workspace> Directory::workspace(const Principal& who, std::string_
     auto it = workspaces_.find(*id);
     return it != workspaces_.end() && sees(who, *id) ? std::optional(it->second) : std::nullopt;
   }
-  for (const auto& [id, workspace] : workspaces_)
-    if (workspace.slug == id_or_slug && sees(who, id)) return workspace;
-  return std::nullopt;
+  auto found = workspace_by_slug_.find(id_or_slug);
+  if (found == workspace_by_slug_.end() || !sees(who, found->second)) return std::nullopt;
+  return workspaces_.at(found->second);
 }
 
 std::vector<Workspace> Directory::workspaces_of(const Principal& who) const {
@@ -149,18 +160,20 @@ Status Directory::allows(const Principal& who, const Permission& permission, Wor
 
 // ---- Following the instance ------------------------------------------------------------------------------
 
-void Directory::loaded(WorkspaceLoop& loop) {
-  if (loop.workspace() != kInstanceWorkspace) return;
-  const State& state = *loop.state();
+void Directory::load(const State& instance) {
   std::lock_guard lock(mutex_);
   users_.clear(), keys_.clear(), key_by_prefix_.clear(), sessions_.clear(), session_by_hash_.clear();
-  members_.clear(), workspaces_.clear();
-  for (const auto& [id, row] : state.workspaces) apply(Change::put(row));
-  for (const auto& [id, row] : state.users) apply(Change::put(row));
-  for (const auto& [id, row] : state.api_keys) apply(Change::put(row));
-  for (const auto& [id, row] : state.sessions) apply(Change::put(row));
-  for (const auto& [id, row] : state.members) apply(Change::put(row));
+  members_.clear(), workspaces_.clear(), workspace_by_slug_.clear();
+  for (const auto& [id, row] : instance.workspaces) apply(Change::put(row));
+  for (const auto& [id, row] : instance.users) apply(Change::put(row));
+  for (const auto& [id, row] : instance.api_keys) apply(Change::put(row));
+  for (const auto& [id, row] : instance.sessions) apply(Change::put(row));
+  for (const auto& [id, row] : instance.members) apply(Change::put(row));
   ready_ = true;
+}
+
+void Directory::loaded(WorkspaceLoop& loop) {
+  if (loop.workspace() == kInstanceWorkspace) load(*loop.state());
 }
 
 void Directory::committed(WorkspaceId workspace, int64_t, Time, const Changes& changes) {
@@ -169,35 +182,62 @@ void Directory::committed(WorkspaceId workspace, int64_t, Time, const Changes& c
   for (const Change& change : changes) apply(change);
 }
 
-void Directory::lost(WorkspaceLoop& loop) {
-  if (loop.workspace() != kInstanceWorkspace) return;
-  std::lock_guard lock(mutex_);
-  ready_ = false;
+void Directory::apply(const Change& change) {
+  bool put_it = change.op == Change::Op::kPut;
+  if (const auto* user = std::get_if<User>(&change.entity)) {
+    put_it ? void(users_[user->id] = *user) : void(users_.erase(user->id));
+  } else if (const auto* key = std::get_if<ApiKey>(&change.entity)) {
+    put_it ? put(*key) : erase(*key);
+  } else if (const auto* session = std::get_if<Session>(&change.entity)) {
+    put_it ? put(*session) : erase(*session);
+  } else if (const auto* member = std::get_if<ctrlplane::Member>(&change.entity)) {
+    std::pair which{member->workspace, member->user};
+    put_it ? void(members_[which] = member->role) : void(members_.erase(which));
+  } else if (const auto* workspace = std::get_if<Workspace>(&change.entity)) {
+    put_it ? put(*workspace) : erase(*workspace);
+  }
 }
 
-void Directory::apply(const Change& change) {
-  bool put = change.op == Change::Op::kPut;
-  if (const auto* user = std::get_if<User>(&change.entity)) {
-    put ? void(users_[user->id] = *user) : void(users_.erase(user->id));
-  } else if (const auto* key = std::get_if<ApiKey>(&change.entity)) {
-    if (auto old = keys_.find(key->id); old != keys_.end()) key_by_prefix_.erase(old->second.prefix);
-    keys_.erase(key->id);
-    if (!put) return;
-    keys_[key->id] = *key;
-    key_by_prefix_[key->prefix] = key->id;
-  } else if (const auto* session = std::get_if<Session>(&change.entity)) {
-    if (auto old = sessions_.find(session->id); old != sessions_.end())
-      session_by_hash_.erase(old->second.token_hash);
-    sessions_.erase(session->id);
-    if (!put) return;
-    sessions_[session->id] = *session;
-    session_by_hash_[session->token_hash] = session->id;
-  } else if (const auto* member = std::get_if<ctrlplane::Member>(&change.entity)) {
-    std::pair key{member->workspace, member->user};
-    put ? void(members_[key] = member->role) : void(members_.erase(key));
-  } else if (const auto* row = std::get_if<Workspace>(&change.entity)) {
-    put ? void(workspaces_[row->id] = *row) : void(workspaces_.erase(row->id));
-  }
+void Directory::put(const ApiKey& row) {
+  erase(row);
+  keys_[row.id] = {row};
+  key_by_prefix_[row.prefix] = row.id;
+}
+
+void Directory::erase(const ApiKey& row) {
+  auto old = keys_.find(row.id);
+  if (old == keys_.end()) return;
+  key_by_prefix_.erase(old->second.row.prefix);
+  keys_.erase(old);
+}
+
+void Directory::put(const Session& row) {
+  erase(row);
+  sessions_[row.id] = row;
+  session_by_hash_[row.token_hash] = row.id;
+}
+
+void Directory::erase(const Session& row) {
+  auto old = sessions_.find(row.id);
+  if (old == sessions_.end()) return;
+  session_by_hash_.erase(old->second.token_hash);
+  sessions_.erase(old);
+}
+
+void Directory::put(const Workspace& row) {
+  erase(row);
+  workspaces_[row.id] = row;
+  workspace_by_slug_[row.slug] = row.id;
+}
+
+void Directory::erase(const Workspace& row) {
+  auto old = workspaces_.find(row.id);
+  if (old == workspaces_.end()) return;
+  // Another may have taken its slug in the same commit.
+  if (auto slug = workspace_by_slug_.find(old->second.slug);
+      slug != workspace_by_slug_.end() && slug->second == row.id)
+    workspace_by_slug_.erase(slug);
+  workspaces_.erase(old);
 }
 
 }  // namespace ctrlplane::api

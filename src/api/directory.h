@@ -10,8 +10,13 @@
 #include <vector>
 
 #include "api/permission.h"
+#include "api/secret.h"
 #include "base/result.h"
 #include "runtime/feed.h"
+
+namespace ctrlplane {
+class State;
+}
 
 namespace ctrlplane::api {
 
@@ -28,6 +33,7 @@ struct Principal {
 
   // As it stands in the audit log.
   std::string actor() const { return "user:" + email; }
+  bool operator==(const Principal&) const = default;
 };
 
 class Directory final : public FeedListener {
@@ -50,25 +56,41 @@ class Directory final : public FeedListener {
   void open();
   bool ready() const;
 
+  // Forgets what it knew and takes everything from the instance's state.
+  void load(const State& instance);
   void loaded(WorkspaceLoop& loop) override;
   void committed(WorkspaceId workspace, int64_t seq, Time now, const Changes& changes) override;
-  void lost(WorkspaceLoop& loop) override;
 
  private:
+  // A key, and what its secret looked like when it was last found right. It goes with the row.
+  struct KnownKey {
+    ApiKey row;
+    std::optional<Fingerprints::Value> verified = {};
+  };
+
   void apply(const Change& change);
+  void put(const ApiKey& row);
+  void erase(const ApiKey& row);
+  void put(const Session& row);
+  void erase(const Session& row);
+  void put(const Workspace& row);
+  void erase(const Workspace& row);
+  bool has_secret(KnownKey& key, std::string_view secret) const;
   Result<Principal> principal_of(UserId user) const;
   bool sees(const Principal& who, WorkspaceId workspace) const;
   std::optional<Role> role_of(const Principal& who, WorkspaceId workspace) const;
 
   mutable std::mutex mutex_;
   bool ready_ = false, open_ = false;
+  Fingerprints fingerprints_;
   std::map<UserId, User> users_;
-  std::map<KeyId, ApiKey> keys_;
+  mutable std::map<KeyId, KnownKey> keys_;  // `verified` is learnt by asking
   std::map<std::string, KeyId, std::less<>> key_by_prefix_;
   std::map<SessionId, Session> sessions_;
   std::map<std::string, SessionId, std::less<>> session_by_hash_;
   std::map<std::pair<WorkspaceId, UserId>, Role> members_;
   std::map<WorkspaceId, Workspace> workspaces_;
+  std::map<std::string, WorkspaceId, std::less<>> workspace_by_slug_;
 };
 
 }  // namespace ctrlplane::api

@@ -6,6 +6,7 @@
 namespace ctrlplane::api {
 
 Family instance_family();
+Family replica_family();
 Family account_family();
 Family workspace_family();
 Family member_family();

@@ -1,13 +1,14 @@
 #include "api/resource_search.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "api/views.h"
 
 namespace ctrlplane::api {
 namespace {
 
-constexpr uint32_t kSlice = 4000;  // resources looked at in one turn: about a millisecond of CEL
+constexpr size_t kSlice = 4000;  // resources looked at in one turn: about a millisecond of CEL
 
 bool among(const std::vector<std::string>& list, const std::string& value) {
   return list.empty() || std::find(list.begin(), list.end(), value) != list.end();
@@ -28,7 +29,6 @@ struct Search {
   };
   ResourceFilter filter;
   Page page;
-  uint32_t next = 0;
   std::vector<Hit> hits;
 
   std::string key_of(const Resource& r) const {
@@ -59,24 +59,28 @@ std::string page_text(const State& s, Search& search) {
   });
 }
 
-void next_slice(Call& call, std::shared_ptr<Search> search) {
-  Query slice{[search](const State& s, Time) -> Result<std::string> {
-    uint32_t end = std::min(search->next + kSlice, s.resources.bound());
-    for (; search->next < end; ++search->next) {
-      ResourceIx ix{search->next};
-      if (!s.resources.used(ix)) continue;
-      const Resource& r = s.resources[ix].row;
-      if (search->filter.fits(r)) search->hits.push_back({search->key_of(r), r.id});
-    }
-    if (search->next < s.resources.bound()) return std::string();
-    return page_text(s, *search);
+struct Slices {
+  ResourceLook what;
+  std::optional<ResourceWalk> walk;  // once it has begun
+};
+
+void next_slice(Call& call, std::shared_ptr<Slices> all) {
+  Query slice{[all](const State& s, Time) -> Result<std::string> {
+    if (!all->walk) all->walk.emplace(ResourceWalk{s.candidates(all->what.among, all->what.sought)});
+    size_t budget = kSlice;
+    bool done = s.walk(*all->walk, budget, [&](ResourceIx r) { all->what.look(s.resources[r].row); });
+    return done ? all->what.answer(s) : std::string();
   }};
-  auto status = call.submit(call.workspace(), std::move(slice), {}, [search](Call& c, Reply reply) {
+  auto status = call.submit(call.workspace(), std::move(slice), {}, [all](Call& c, Reply reply) {
     if (!reply) return c.refuse(reply.error());
-    if (reply->text.empty()) return next_slice(c, search);
+    if (reply->text.empty()) return next_slice(c, all);
     c.reply(std::move(reply->text));
   });
   if (!status) call.refuse(status.error());
+}
+
+Narrowing one_of(ResourceField field, const std::vector<std::string>& texts) {
+  return Narrowing::term(field, {}, texts);
 }
 
 }  // namespace
@@ -94,10 +98,34 @@ bool ResourceFilter::fits(const Resource& r) const {
   return !selector || selector->match(r) == ctrlplane::Match::kYes;
 }
 
+Narrowing ResourceFilter::narrowing() const {
+  std::vector<Narrowing> all;
+  if (!identifiers.empty()) all.push_back(one_of(ResourceField::kIdentifier, identifiers));
+  if (!kinds.empty()) all.push_back(one_of(ResourceField::kKind, kinds));
+  if (!versions.empty()) all.push_back(one_of(ResourceField::kVersion, versions));
+  if (!providers.empty() || no_provider_fits) {
+    std::vector<std::string> ids;
+    for (ProviderId id : providers) ids.push_back(id.str());
+    all.push_back(one_of(ResourceField::kProvider, ids));
+  }
+  for (const auto& [key, value] : metadata)
+    all.push_back(Narrowing::term(ResourceField::kMetadata, key, {value}));
+  if (selector) all.push_back(selector->narrowing());
+  return Narrowing::all(std::move(all));
+}
+
 Status search_resources(Call& call, ResourceFilter filter, Page page) {
   auto search = std::make_shared<Search>(Search{.filter = std::move(filter), .page = page, .hits = {}});
-  next_slice(call, std::move(search));
+  auto look = [search](const Resource& r) {
+    if (search->filter.fits(r)) search->hits.push_back({search->key_of(r), r.id});
+  };
+  auto answer = [search](const State& s) { return page_text(s, *search); };
+  look_at_resources(call, {.among = search->filter.narrowing(), .look = look, .answer = answer});
   return {};
+}
+
+void look_at_resources(Call& call, ResourceLook look) {
+  next_slice(call, std::make_shared<Slices>(Slices{std::move(look), std::nullopt}));
 }
 
 Result<std::shared_ptr<const Selector>> compile_query(std::string_view cel) {

@@ -1,9 +1,9 @@
-// Finding resources: filters, CEL, order and pages over the workspace in memory. A search over many resources
-// runs on the loop in slices, so that nothing waits behind it.
+// Finding resources: filters, CEL, order and pages over the workspace in memory. A search runs on the loop in
+// slices, so that nothing waits behind it, and only over the candidates of the index.
 #pragma once
 
+#include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,7 +23,19 @@ struct ResourceFilter {
   bool descending = false;
 
   bool fits(const Resource& r) const;
+  Narrowing narrowing() const;
 };
+
+// A look at resources: those that the index leaves when it begins. One that is changed while it lasts may be
+// seen as it was, as it is, or not at all.
+struct ResourceLook {
+  Narrowing among;
+  Sought sought = Sought::kYes;
+  std::function<void(const Resource&)> look;        // on the loop, in the order of the slots
+  std::function<std::string(const State&)> answer;  // after the last one; not empty
+};
+// Answers the call.
+void look_at_resources(Call& call, ResourceLook look);
 
 // Answers the call with a page of what fits.
 Status search_resources(Call& call, ResourceFilter filter, Page page);

@@ -3,6 +3,7 @@
 #include <openssl/evp.h>
 #include <sodium.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "base/check.h"
@@ -21,7 +22,10 @@ std::string hex(const unsigned char* bytes, size_t n) {
   return text;
 }
 
-bool is_hex(std::string_view text) { return text.find_first_not_of("0123456789abcdef") == text.npos; }
+bool is_hex(std::string_view text) {
+  return std::all_of(text.begin(), text.end(),
+                     [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
+}
 
 }  // namespace
 
@@ -41,6 +45,12 @@ std::string random_hex(size_t bytes) {
   return hex(raw.data(), raw.size());
 }
 
+Uuid random_uuid() {
+  std::array<uint64_t, 2> halves;
+  randombytes_buf(halves.data(), sizeof halves);
+  return Uuid::from_halves((halves[0] & ~0xf000ull) | 0x4000, (halves[1] & ~(3ull << 62)) | 2ull << 62);
+}
+
 bool same_secret(std::string_view a, std::string_view b) {
   return a.size() == b.size() && sodium_memcmp(a.data(), b.data(), a.size()) == 0;
 }
@@ -52,6 +62,24 @@ bool parse_key(std::string_view text, std::string_view& prefix, std::string_view
   prefix = text.substr(0, 16);
   secret = text.substr(17);
   return is_hex(prefix) && is_hex(secret);
+}
+
+Fingerprints::Fingerprints() {
+  init_secrets();
+  static_assert(sizeof key_ == crypto_shorthash_siphashx24_KEYBYTES);
+  randombytes_buf(key_.data(), key_.size());
+}
+
+Fingerprints::Value Fingerprints::of(std::string_view text) const {
+  Value value;
+  static_assert(sizeof value == crypto_shorthash_siphashx24_BYTES);
+  crypto_shorthash_siphashx24(value.data(), reinterpret_cast<const unsigned char*>(text.data()), text.size(),
+                              key_.data());
+  return value;
+}
+
+bool Fingerprints::same(const Value& a, const Value& b) {
+  return sodium_memcmp(a.data(), b.data(), a.size()) == 0;
 }
 
 std::string hash_password(const std::string& password) {

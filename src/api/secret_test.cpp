@@ -29,6 +29,21 @@ TEST(Secret, hashes_as_everybody_does) {
   EXPECT_EQ(sha256_hex("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
 }
 
+TEST(Secret, a_text_has_one_fingerprint_and_no_other_text_has_it) {
+  Fingerprints prints, others;
+  auto print = prints.of(std::string(64, 'a'));
+  EXPECT_TRUE(Fingerprints::same(print, prints.of(std::string(64, 'a'))));
+  for (size_t i = 0; i < 64; ++i) {
+    std::string changed(64, 'a');
+    changed[i] = 'b';
+    EXPECT_FALSE(Fingerprints::same(print, prints.of(changed))) << i;
+  }
+  EXPECT_FALSE(Fingerprints::same(print, prints.of(std::string(63, 'a'))));
+  EXPECT_FALSE(Fingerprints::same(print, prints.of("")));
+  // It says nothing to whoever has not the same key.
+  EXPECT_FALSE(Fingerprints::same(print, others.of(std::string(64, 'a'))));
+}
+
 TEST(Secret, a_password_is_known_again_and_its_hash_says_nothing) {
   init_secrets();
   std::string hash = hash_password("correct horse battery");

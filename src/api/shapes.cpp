@@ -11,6 +11,10 @@ Metadata  = map<string>
 Health    = { status: string }
 Readiness = { status: "ok" | "not ready", reason?: string }
 ServerVersion = { api: string, workspaceEngine: string, version: string, schema: integer }
+OwnedWorkspace = { id: uuid, slug: string, epoch: integer, seq: integer }
+Replica        = { id: uuid, address: string, version: string, state: "alive" | "leaving" | "silent",
+                   answers: boolean, workspaces: [OwnedWorkspace] }
+Replicas       = { items: [Replica], withoutOwner: [uuid] }
 
 # ---- Workspaces ----
 Workspace              = { id: uuid, name: string, slug: string, createdAt: datetime }

@@ -59,12 +59,29 @@ void write(JsonWriter& w, WorkspaceId workspace, const JobAgent& row) {
   w.member("type", row.type).member("config", row.config).member("metadata", row.metadata).close();
 }
 
-void write(JsonWriter& w, const Version& row) {
+namespace {
+
+void write_members(JsonWriter& w, const Version& row) {
   w.open().member("id", row.id).member("name", row.name).member("tag", row.tag);
   w.member("config", row.config).member("jobAgentConfig", row.agent_config);
   w.member("deploymentId", row.deployment).member("status", to_string(row.status));
   w.member_unless_empty("message", row.message).member("createdAt", row.created_at);
-  w.member("metadata", row.metadata).key("dependencies").open().close().close();
+  w.member("metadata", row.metadata);
+}
+
+}  // namespace
+
+void write(JsonWriter& w, const Version& row) {
+  write_members(w, row);
+  w.close();
+}
+
+void write(JsonWriter& w, const Version& row, const std::vector<VersionDependency>& dependencies) {
+  write_members(w, row);
+  w.key("dependencies").open();
+  for (const VersionDependency& d : dependencies)
+    w.key(d.on.str()).open().member("versionSelector", d.selector).close();
+  w.close().close();
 }
 
 void write(JsonWriter& w, const AuditEntry& row) {

@@ -3,6 +3,7 @@
 
 #include "model/entities.h"
 #include "model/json_writer.h"
+#include "model/policy.h"
 #include "state/state.h"
 
 namespace ctrlplane::api {
@@ -17,7 +18,9 @@ void write(JsonWriter& w, WorkspaceId workspace, const Deployment& row);
 void write(JsonWriter& w, WorkspaceId workspace, const Provider& row);
 void write(JsonWriter& w, WorkspaceId workspace, const Resource& row);
 void write(JsonWriter& w, WorkspaceId workspace, const JobAgent& row);
+// As part of something else; and by itself, with what it needs of other deployments.
 void write(JsonWriter& w, const Version& row);
+void write(JsonWriter& w, const Version& row, const std::vector<VersionDependency>& dependencies);
 void write(JsonWriter& w, const AuditEntry& row);
 void write(JsonWriter& w, const TargetKey& key);
 // Variables are not resolved yet, so a release has none.

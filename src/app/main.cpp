@@ -8,6 +8,8 @@
 
 #include "agent/agent.h"
 #include "app/agent_verb.h"
+#include "app/backup_verb.h"
+#include "app/doctor_verb.h"
 #include "app/serve.h"
 #include "cli/cli.h"
 
@@ -27,6 +29,8 @@ int main(int argc, char** argv) {
 
   app::AgentVerb agent;
   app::add_agent_verb(app, agent, exit_code);
+  app::add_backup_verb(app, exit_code);
+  app::add_doctor_verb(app, exit_code);
   cli::add_client_verbs(app, exit_code);
 
   try {

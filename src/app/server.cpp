@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <future>
-#include <random>
 
 #include <fmt/core.h>
 
@@ -18,14 +17,6 @@ namespace {
 constexpr Duration kStartPatience = seconds(60);
 constexpr Duration kStartPoll = milliseconds(20);
 
-Uuid random_uuid() {
-  static thread_local std::random_device device;
-  uint64_t high = uint64_t{device()} << 32 | device(), low = uint64_t{device()} << 32 | device();
-  high = (high & ~0xf000ull) | 0x4000;
-  low = (low & ~(3ull << 62)) | 2ull << 62;
-  return Uuid::from_halves(high, low);
-}
-
 std::string host_name() {
   char name[256] = {};
   return ::gethostname(name, sizeof name - 1) == 0 ? name : "localhost";
@@ -36,28 +27,31 @@ std::string host_name() {
 // ---- Workspaces
 // ----------------------------------------------------------------------------------------------
 
-void WorkspaceKeeper::want(WorkspaceId workspace) {
-  {
-    std::lock_guard lock(mutex_);
-    wanted_.insert(workspace);
-  }
-  replica_.want(workspace);
+void WorkspaceKeeper::take_stock(const State& instance) {
+  for (const auto& [id, row] : instance.workspaces) replica_.want(id);
 }
 
 void WorkspaceKeeper::loaded(WorkspaceLoop& loop) {
-  if (loop.workspace() != kInstanceWorkspace) return;
-  for (const auto& [id, row] : loop.state()->workspaces) want(id);
+  if (loop.workspace() == kInstanceWorkspace) take_stock(*loop.state());
+  std::lock_guard lock(mutex_);
+  owned_.insert(loop.workspace());
+}
+
+void WorkspaceKeeper::lost(WorkspaceLoop& loop) {
+  std::lock_guard lock(mutex_);
+  owned_.erase(loop.workspace());
 }
 
 void WorkspaceKeeper::committed(WorkspaceId workspace, int64_t, Time, const Changes& changes) {
   if (workspace != kInstanceWorkspace) return;
   for (const Change& c : changes)
-    if (const auto* row = std::get_if<Workspace>(&c.entity); row && c.op == Change::Op::kPut) want(row->id);
+    if (const auto* row = std::get_if<Workspace>(&c.entity); row && c.op == Change::Op::kPut)
+      replica_.want(row->id);
 }
 
-std::vector<WorkspaceId> WorkspaceKeeper::wanted() const {
+std::vector<WorkspaceId> WorkspaceKeeper::owned() const {
   std::lock_guard lock(mutex_);
-  return {wanted_.begin(), wanted_.end()};
+  return {owned_.begin(), owned_.end()};
 }
 
 void LogReceiver::deliver(const SendPermit& permit,
@@ -88,10 +82,12 @@ Status Server::open_store() {
 Result<std::unique_ptr<Server>> Server::start(const ServeSettings& settings) {
   std::unique_ptr<Server> s(new Server(settings));
   TRY(s->open_store());
+  api::init_secrets();
+  std::string secret = TRY(s->store_->cluster_secret(api::random_hex(32)));
   s->executor_ = std::make_unique<ThreadExecutor>(s->clock_);
   s->port_ = std::make_unique<ThreadStorePort>(*s->store_, *s->executor_);
-  ReplicaConfig config{.id = store::ReplicaId{random_uuid()}, .address = host_name()};
-  s->replica_ = std::make_unique<Replica>(*s->executor_, *s->port_, config, random_uuid);
+  ReplicaConfig config{.id = store::ReplicaId{api::random_uuid()}};
+  s->replica_ = std::make_unique<Replica>(*s->executor_, *s->port_, config, api::random_uuid);
   s->pump_ = std::make_unique<OutboxPump>(
       [replica = s->replica_.get()](WorkspaceId w, Request r, ReplyFn done) {
         replica->submit(w, std::move(r), std::move(done));
@@ -101,34 +97,47 @@ Result<std::unique_ptr<Server>> Server::start(const ServeSettings& settings) {
   s->pump_->add_receiver("operators", *s->notices_);
   s->keeper_ = std::make_unique<WorkspaceKeeper>(*s->replica_);
   api::ApiOptions options{.session_life = hours(24) * settings.session_days,
-                          .secure_cookies = settings.secure_cookies || !settings.tls_key.empty()};
-  s->api_ = std::make_unique<api::Api>(*s->executor_, *s->replica_, *s->store_, options);
+                          .secure_cookies = settings.secure_cookies || !settings.tls_key.empty(),
+                          .cluster_secret = std::move(secret)};
+  s->api_ = std::make_unique<api::Api>(*s->executor_, *s->port_, *s->replica_, *s->store_, options);
   s->api_->add_metrics([server = s.get()](std::string& out) { server->write_metrics(out); });
 
-  s->executor_->post([server = s.get()] {
-    Replica& replica = *server->replica_;
-    replica.listen(server->api_->directory());
-    replica.listen(server->api_->events());
-    replica.listen(*server->keeper_);
-    replica.listen(*server->pump_);
-    replica.start();
-    replica.want(kInstanceWorkspace);
-    server->watch_health();
-  });
-  TRY(s->listen());  // first, so that a port that is taken ends the start before a key is made and shown to
-                     // nobody
+  // First, so that a port that is taken ends the start before a key is made and shown to nobody.
+  TRY(s->listen());
+  s->executor_->post([server = s.get()] { server->start_replica(); });
   TRY(s->bootstrap());
   s->api_->note_health(true);  // the store has just answered
   s->api_->directory().open();
   Retention keep{.jobs = hours(24) * settings.keep_jobs_days,
                  .audit = hours(24) * settings.keep_audit_days,
                  .outbox = hours(24) * settings.keep_outbox_days};
-  s->housekeeper_ = std::make_unique<Housekeeper>(*s->store_, s->clock_, keep, [keeper = s->keeper_.get()] {
-    auto all = keeper->wanted();
-    all.push_back(kInstanceWorkspace);
-    return all;
-  });
+  s->housekeeper_ = std::make_unique<Housekeeper>(*s->store_, s->clock_, keep,
+                                                  [keeper = s->keeper_.get()] { return keeper->owned(); });
   return s;
+}
+
+void Server::start_replica() {
+  Replica& replica = *replica_;
+  replica.set_address(advertised());
+  api_->join(replica);
+  api_->accounts().on_copy([this](const State& instance) {
+    keeper_->take_stock(instance);
+    others_have_users_ = !instance.users.empty();
+  });
+  replica.listen(*keeper_);
+  replica.listen(*pump_);
+  replica.want(kInstanceWorkspace);
+  replica.start();
+  watch_health();
+}
+
+// Others cannot reach the loopback address of this machine, but replicas on one machine can.
+std::string Server::advertised() const {
+  if (!settings_.advertise.empty()) return settings_.advertise;
+  auto address = parse_listen(settings_.listen);
+  bool any = address && (address->host == "0.0.0.0" || address->host == "::");
+  if (!any) return url();
+  return fmt::format("{}://{}:{}", settings_.tls_key.empty() ? "http" : "https", host_name(), http_->port());
 }
 
 Status Server::listen() {
@@ -146,8 +155,8 @@ Status Server::listen() {
   return {};
 }
 
-// The first administrator. Tried until the instance is ours to ask: a predecessor's lease may have to run
-// out.
+// The first administrator. Tried until the instance is ours to ask (a predecessor's lease may have to run
+// out), or another replica turns out to have one.
 Status Server::bootstrap() {
   api::NewKey key = api::new_key();
   if (!settings_.admin_key.empty()) {
@@ -171,12 +180,17 @@ Status Server::bootstrap() {
   Answer answer = TRY(answered->get_future().get());
   if (answer.created && settings_.admin_key.empty()) first_key_ = key.text();
   if (answer.created && settings_.admin_password.empty()) first_password_ = password;
+  // Whoever reads that we serve may come in at once.
+  auto known = std::make_shared<std::promise<void>>();
+  api_->accounts().refresh([known] { known->set_value(); });
+  known->get_future().wait();
   return {};
 }
 
 void Server::ask_until_owned(const Bootstrap& command, Duration give_up,
                              std::shared_ptr<std::promise<Reply>> answered) {
   replica_->submit(kInstanceWorkspace, {command}, [this, command, give_up, answered](Reply reply) {
+    if (!reply && others_have_users_) reply = Answer{};
     bool try_again = !reply && http_status(reply.error().code) == 503 && clock_.boot() < give_up;
     if (!try_again) return answered->set_value(std::move(reply));
     executor_->post_after(
@@ -196,7 +210,7 @@ std::string Server::url() const {
 // -------------------------------------------------------------------------------------------------
 
 void Server::watch_health() {
-  api_->note_health(replica_->may_answer_reads());
+  api_->note_health(replica_->may_answer_reads() && api_->accounts().fresh());
   executor_->post_after(seconds(1), [this] { watch_health(); });
 }
 
@@ -235,8 +249,11 @@ void Server::write_metrics(std::string& out) {
          return fmt::format("{:.6f}", static_cast<double>(l.stats().commit.quantile(0.99).us) / 1e6);
        }},
   };
-  std::vector<WorkspaceId> all = keeper_->wanted();
-  all.push_back(kInstanceWorkspace);
+  std::vector<WorkspaceId> all = keeper_->owned();
+  out += fmt::format(
+      "# HELP ctrlplane_workspaces_owned Workspaces this replica owns.\n"
+      "# TYPE ctrlplane_workspaces_owned gauge\nctrlplane_workspaces_owned {}\n",
+      all.size());
   for (const Line& line : lines) {
     out += fmt::format("# HELP {} {}\n# TYPE {} {}\n", line.name, line.help, line.name, line.type);
     for (WorkspaceId id : all)
@@ -245,15 +262,25 @@ void Server::write_metrics(std::string& out) {
   }
 }
 
+// Runs `begin(done)` on the executor's thread; false if it was not done in time.
+template <class Begin>
+bool Server::wait_for(Duration until, Begin begin) {
+  auto done = std::make_shared<std::promise<void>>();
+  executor_->post([begin, done] { begin([done] { done->set_value(); }); });
+  Duration left = std::max(until - clock_.boot(), seconds(1));
+  return done->get_future().wait_for(std::chrono::microseconds(left.us)) == std::future_status::ready;
+}
+
 bool Server::stop(Duration deadline) {
   Duration until = clock_.boot() + deadline;
   housekeeper_.reset();
-  bool clean = http_ ? http_->shutdown(deadline) : true;
-  if (!executor_) return clean;
-  auto drained = std::make_shared<std::promise<void>>();
-  executor_->post([this, drained] { replica_->drain([drained] { drained->set_value(); }); });
-  Duration left = std::max(until - clock_.boot(), seconds(1));
-  clean &= drained->get_future().wait_for(std::chrono::microseconds(left.us)) == std::future_status::ready;
+  if (!executor_) return true;
+  // First to the load balancer, then to the other replicas: requests that still come are passed on to them.
+  api_->note_leaving();
+  Duration patience{deadline.us / 2};
+  wait_for(until, [this, patience](auto done) { replica_->leave(patience, done); });
+  bool clean = http_ ? http_->shutdown(std::max(until - clock_.boot(), seconds(1))) : true;
+  clean &= wait_for(until, [this](auto done) { replica_->drain(done); });
   return clean;
 }
 

@@ -16,19 +16,20 @@
 
 namespace ctrlplane::app {
 
-// Takes ownership of every workspace there is.
+// Tells the replica which workspaces there are, and knows which of them are here.
 class WorkspaceKeeper final : public FeedListener {
  public:
   explicit WorkspaceKeeper(Replica& replica) : replica_(replica) {}
   void loaded(WorkspaceLoop& loop) override;
   void committed(WorkspaceId workspace, int64_t seq, Time now, const Changes& changes) override;
-  std::vector<WorkspaceId> wanted() const;  // from any thread
+  void lost(WorkspaceLoop& loop) override;
+  void take_stock(const State& instance);
+  std::vector<WorkspaceId> owned() const;  // from any thread
 
  private:
-  void want(WorkspaceId workspace);
   Replica& replica_;
   mutable std::mutex mutex_;
-  std::set<WorkspaceId> wanted_;
+  std::set<WorkspaceId> owned_;
 };
 
 // Notices to operators go to the log.
@@ -60,11 +61,15 @@ class Server {
   explicit Server(const ServeSettings& settings) : settings_(settings) {}
   Status open_store();
   Status listen();
+  std::string advertised() const;
+  void start_replica();
   Status bootstrap();
   void ask_until_owned(const Bootstrap& command, Duration give_up,
                        std::shared_ptr<std::promise<Reply>> answered);
   void watch_health();
   void write_metrics(std::string& out);
+  template <class Begin>
+  bool wait_for(Duration until, Begin begin);
 
   ServeSettings settings_;
   SystemClock clock_;
@@ -78,6 +83,7 @@ class Server {
   std::unique_ptr<api::Api> api_;
   std::unique_ptr<net::HttpServer> http_;
   std::unique_ptr<Housekeeper> housekeeper_;
+  bool others_have_users_ = false;  // on the executor's thread
   std::string first_key_, first_password_;
 };
 

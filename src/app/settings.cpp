@@ -14,6 +14,8 @@ void add_serve_options(CLI::App& verb, ServeSettings& s) {
     return verb.add_option(flag, value, about)->envname(env)->capture_default_str();
   };
   option("--listen", s.listen, "CTRLPLANE_LISTEN", "address and port; port 0 takes a free one");
+  option("--advertise", s.advertise, "CTRLPLANE_ADVERTISE",
+         "URL at which other replicas reach this one; made from --listen and the host's name if not given");
   option("--database", s.database, "CTRLPLANE_DATABASE",
          "sqlite:FILE, or postgresql://… for several processes");
   option("--tls-certificate", s.tls_certificate, "CTRLPLANE_TLS_CERTIFICATE",
@@ -51,11 +53,11 @@ void add_serve_options(CLI::App& verb, ServeSettings& s) {
 std::string describe(const ServeSettings& s) {
   auto hidden = [](const std::string& secret) { return secret.empty() ? "" : "(hidden)"; };
   return fmt::format(
-      "listen = \"{}\"\ndatabase = \"{}\"\ntls-certificate = \"{}\"\ntls-key = \"{}\"\nadmin-email = \"{}\"\n"
+      "listen = \"{}\"\nadvertise = \"{}\"\ndatabase = \"{}\"\ntls-certificate = \"{}\"\ntls-key = \"{}\"\nadmin-email = \"{}\"\n"
       "# admin-password {}\n# admin-key {}\nlog-level = \"{}\"\nlog-format = \"{}\"\nkeep-jobs-days = {}\n"
       "keep-audit-days = {}\nkeep-outbox-days = {}\nsession-days = {}\nshutdown-seconds = {}\nsecure-cookies "
       "= {}\n",
-      s.listen, without_password(s.database), s.tls_certificate, s.tls_key, s.admin_email,
+      s.listen, s.advertise, without_password(s.database), s.tls_certificate, s.tls_key, s.admin_email,
       hidden(s.admin_password), hidden(s.admin_key), s.log_level, s.log_format, s.keep_jobs_days,
       s.keep_audit_days, s.keep_outbox_days, s.session_days, s.shutdown_seconds, s.secure_cookies);
 }

@@ -15,6 +15,7 @@ namespace ctrlplane::app {
 struct ServeSettings {
   std::string listen = "127.0.0.1:8080";
   std::string database = "sqlite:ctrlplane.db";  // or a PostgreSQL URL or connection string
+  std::string advertise;  // where other replicas reach this one; empty: made from `listen`
   std::string tls_certificate, tls_key;
   std::string admin_email = "admin@localhost";
   std::string admin_password, admin_key;  // of the first start; made up and printed if empty

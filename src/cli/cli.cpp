@@ -65,6 +65,7 @@ void add_verbs(CLI::App& app, const FramePtr& frame) {
   add_version(app, frame);
   add_targets(app, frame);
   add_why(app, frame);
+  add_replicas(app, frame);
   add_jobs(app, frame);
   add_watch(app, frame);
   add_completion(app, frame);

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include <support/temp_dir.h>
+
 #include "base/time.h"
 
 namespace ctrlplane::cli {
@@ -67,16 +69,8 @@ RunResult run_bare(std::vector<std::string> arguments, RunOptions options = {});
 // With the server's URL and a key in the environment.
 RunResult run_at(const FakeServer& server, std::vector<std::string> arguments, RunOptions options = {});
 
-// A folder that is gone at the end of the test.
-class TemporaryFolder {
- public:
-  TemporaryFolder();
-  ~TemporaryFolder();
-  const std::string& path() const { return path_; }
+struct TemporaryFolder : test::TempDir {
   std::string write(const std::string& name, const std::string& text) const;  // its path
-
- private:
-  std::string path_;
 };
 
 }  // namespace ctrlplane::cli

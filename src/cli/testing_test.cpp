@@ -1,8 +1,6 @@
 // Not tests: what they share. The name puts it into the test program.
 #include "cli/testing.h"
 
-#include <stdlib.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -85,19 +83,10 @@ RunResult run_at(const FakeServer& server, std::vector<std::string> arguments, R
   return run_bare(std::move(arguments), std::move(options));
 }
 
-TemporaryFolder::TemporaryFolder() {
-  std::string pattern = (std::filesystem::temp_directory_path() / "ctrlplane_cli_XXXXXX").string();
-  path_ = ::mkdtemp(pattern.data());
-}
-TemporaryFolder::~TemporaryFolder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
 std::string TemporaryFolder::write(const std::string& name, const std::string& text) const {
-  std::filesystem::path path = std::filesystem::path(path_) / name;
-  std::filesystem::create_directories(path.parent_path());
-  std::ofstream(path, std::ios::binary) << text;
-  return path.string();
+  std::filesystem::create_directories(std::filesystem::path(file(name)).parent_path());
+  std::ofstream(file(name), std::ios::binary) << text;
+  return file(name);
 }
 
 }  // namespace ctrlplane::cli

@@ -44,6 +44,7 @@ void add_version(CLI::App& app, const FramePtr& frame);
 void add_targets(CLI::App& app, const FramePtr& frame);
 void add_why(CLI::App& app, const FramePtr& frame);
 void add_jobs(CLI::App& app, const FramePtr& frame);
+void add_replicas(CLI::App& app, const FramePtr& frame);
 void add_watch(CLI::App& app, const FramePtr& frame);
 void add_completion(CLI::App& app, const FramePtr& frame);
 

@@ -13,8 +13,9 @@ Status healthz(Call& c) { return c.reply(R"({"status":"ok"})"); }
 
 Status readyz(Call& c) {
   if (c.api().ready()) return c.reply(R"({"status":"ok"})");
-  std::string_view reason =
-      c.api().directory().ready() ? "the store has not answered lately" : "the accounts are not loaded yet";
+  std::string_view reason = c.api().leaving()             ? "the server is stopping"
+                            : c.api().directory().ready() ? "the store has not answered lately"
+                                                          : "the accounts are not loaded yet";
   return c.reply(503, fmt::format(R"({{"status":"not ready","reason":"{}"}})", reason));
 }
 

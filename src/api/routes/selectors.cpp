@@ -36,18 +36,16 @@ Status validate(Call& c) {
 }
 
 struct Preview {
-  std::shared_ptr<const Selector> selector;
-  uint32_t next = 0;
+  Selector selector;
   size_t total = 0, errors = 0;
   std::vector<ResourceId> sample;
   std::string error_sample;
 };
 
-constexpr uint32_t kSlice = 4000;
 constexpr size_t kSample = 20;
 
 void look(Preview& p, const Resource& r) {
-  switch (p.selector->match(r)) {
+  switch (p.selector.match(r)) {
     case ctrlplane::Match::kYes:
       ++p.total;
       if (p.sample.size() < kSample) p.sample.push_back(r.id);
@@ -70,25 +68,15 @@ std::string text(const State& s, const Preview& p) {
   return w.take();
 }
 
-void next_slice(Call& call, std::shared_ptr<Preview> preview) {
-  Query slice{[preview](const State& s, Time) -> Result<std::string> {
-    uint32_t end = std::min(preview->next + kSlice, s.resources.bound());
-    for (; preview->next < end; ++preview->next)
-      if (s.resources.used({preview->next})) look(*preview, s.resources[ResourceIx{preview->next}].row);
-    return preview->next < s.resources.bound() ? std::string() : text(s, *preview);
-  }};
-  call.submit(call.workspace(), std::move(slice), {}, [preview](Call& c, Reply reply) {
-    if (!reply) return c.refuse(reply.error());
-    reply->text.empty() ? next_slice(c, preview) : void(c.reply(std::move(reply->text)));
-  });
-}
-
 Status preview(Call& c) {
   auto compiled = Selector::compile(c.body().text("selector"), Selector::Subject::kResource);
   if (!compiled) return invalid("selector", compiled.error().message);
-  auto preview = std::make_shared<Preview>();
-  preview->selector = std::make_shared<const Selector>(std::move(*compiled));
-  next_slice(c, std::move(preview));
+  auto preview =
+      std::make_shared<Preview>(Preview{.selector = *std::move(compiled), .sample = {}, .error_sample = {}});
+  look_at_resources(c, {.among = preview->selector.narrowing(),
+                        .sought = Sought::kYesOrError,
+                        .look = [preview](const Resource& r) { look(*preview, r); },
+                        .answer = [preview](const State& s) { return text(s, *preview); }});
   return {};
 }
 

@@ -60,79 +60,76 @@ Status remove(Call& c) {
 
 // ---- Links ---------------------------------------------------------------------------------------------
 
+// A deployment and an environment are put into a system in the same way, but for these names.
 template <class Link>
-RenderFn linked(const Link& link, std::string_view what) {
-  return [id = link.system, message = fmt::format("{} requested", what)](const State&, Time, const Answer&) {
+struct Side;
+template <>
+struct Side<LinkDeployment> {
+  static constexpr std::string_view kParameter = "deploymentId", kWord = "Deployment";
+  static constexpr auto kId = &LinkDeployment::deployment;
+  static constexpr auto kTable = &State::deployments;
+  static constexpr auto kLinked = &SystemSlot::deployments;
+};
+template <>
+struct Side<LinkEnvironment> {
+  static constexpr std::string_view kParameter = "environmentId", kWord = "Environment";
+  static constexpr auto kId = &LinkEnvironment::environment;
+  static constexpr auto kTable = &State::environments;
+  static constexpr auto kLinked = &SystemSlot::environments;
+};
+
+template <class Link>
+Result<Link> link_in(const Call& c, bool linked) {
+  using Other = std::remove_cvref_t<decltype(std::declval<Link>().*Side<Link>::kId)>;
+  return Link{TRY(c.id<SystemId>("systemId")), TRY(c.id<Other>(Side<Link>::kParameter)), linked};
+}
+
+template <class Link>
+Status must_exist(const State& s, const Link& link) {
+  SystemIx system = s.systems.find(link.system);
+  auto other = (s.*Side<Link>::kTable).find(link.*Side<Link>::kId);
+  if (system && other && std::ranges::count(s.systems[system].*Side<Link>::kLinked, other) > 0) return {};
+  return fail(ErrorCode::kNotFound, "they are not linked");
+}
+
+template <class Link>
+Status write_link(Call& c, const Link& link) {
+  std::string message = fmt::format("{} {} requested", Side<Link>::kWord, link.linked ? "link" : "unlink");
+  return c.write(link, [id = link.system, message](const State&, Time, const Answer&) {
     JsonWriter w;
     w.open().member("id", id).member("message", message).close();
     return w.take();
-  };
+  });
 }
 
-struct LinkedPair {
-  static Result<LinkDeployment> deployment(Call& c, bool on) {
-    return LinkDeployment{TRY(c.id<SystemId>("systemId")), TRY(c.id<DeploymentId>("deploymentId")), on};
-  }
-  static Result<LinkEnvironment> environment(Call& c, bool on) {
-    return LinkEnvironment{TRY(c.id<SystemId>("systemId")), TRY(c.id<EnvironmentId>("environmentId")), on};
-  }
-};
-
-bool has_link(const State& s, const LinkDeployment& l) {
-  SystemIx system = s.systems.find(l.system);
-  DeploymentIx d = s.deployments.find(l.deployment);
-  return system && d && std::ranges::count(s.systems[system].deployments, d) > 0;
-}
-bool has_link(const State& s, const LinkEnvironment& l) {
-  SystemIx system = s.systems.find(l.system);
-  EnvironmentIx e = s.environments.find(l.environment);
-  return system && e && std::ranges::count(s.systems[system].environments, e) > 0;
-}
-
-template <class Link, class Other>
-Status show_link(Call& c, Link link, std::string_view name, Other other) {
-  return c.read([=](const State& s, Time) -> Result<std::string> {
-    if (!has_link(s, link)) return fail(ErrorCode::kNotFound, "they are not linked");
+template <class Link>
+Status get_link(Call& c) {
+  Link link = TRY(link_in<Link>(c, true));
+  return c.read([link](const State& s, Time) -> Result<std::string> {
+    TRY(must_exist(s, link));
     JsonWriter w;
-    w.open().member("systemId", link.system).member(name, other).close();
+    w.open().member("systemId", link.system).member(Side<Link>::kParameter, link.*Side<Link>::kId).close();
     return w.take();
   });
+}
+
+template <class Link>
+Status put_link(Call& c) {
+  return write_link(c, TRY(link_in<Link>(c, true)));
 }
 
 // A link that is not there cannot be taken away: the caller is told.
 template <class Link>
-Status unlink(Call& c, Link link, std::string_view what) {
+Status delete_link(Call& c) {
+  Link link = TRY(link_in<Link>(c, false));
   Query is_there{[link](const State& s, Time) -> Result<std::string> {
-    if (!has_link(s, link)) return fail(ErrorCode::kNotFound, "they are not linked");
+    TRY(must_exist(s, link));
     return std::string();
   }};
-  return c.submit(c.workspace(), std::move(is_there), {}, [link, what](Call& call, Reply reply) {
+  return c.submit(c.workspace(), std::move(is_there), {}, [link](Call& call, Reply reply) {
     if (!reply) return call.refuse(reply.error());
-    if (auto status = call.write(link, linked(link, what)); !status) call.refuse(status.error());
+    if (auto status = write_link(call, link); !status) call.refuse(status.error());
   });
-}
-
-Status get_deployment_link(Call& c) {
-  auto link = TRY(LinkedPair::deployment(c, true));
-  return show_link(c, link, "deploymentId", link.deployment);
-}
-Status put_deployment_link(Call& c) {
-  auto link = TRY(LinkedPair::deployment(c, true));
-  return c.write(link, linked(link, "Deployment link"));
-}
-Status delete_deployment_link(Call& c) {
-  return unlink(c, TRY(LinkedPair::deployment(c, false)), "Deployment unlink");
-}
-Status get_environment_link(Call& c) {
-  auto link = TRY(LinkedPair::environment(c, true));
-  return show_link(c, link, "environmentId", link.environment);
-}
-Status put_environment_link(Call& c) {
-  auto link = TRY(LinkedPair::environment(c, true));
-  return c.write(link, linked(link, "Environment link"));
-}
-Status delete_environment_link(Call& c) {
-  return unlink(c, TRY(LinkedPair::environment(c, false)), "Environment unlink");
 }
 
 }  // namespace
@@ -189,42 +186,42 @@ Family system_family() {
                .summary = "Are they linked?",
                .permission = kRead,
                .outcomes = {{200, "SystemDeploymentLink"}},
-               .handler = get_deployment_link},
+               .handler = get_link<LinkDeployment>},
               {.method = "PUT",
                .path = kDeployment,
                .id = "linkDeployment",
                .summary = "Put a deployment into the system",
                .permission = kSystemWrite,
                .outcomes = {{202, "Accepted"}},
-               .handler = put_deployment_link},
+               .handler = put_link<LinkDeployment>},
               {.method = "DELETE",
                .path = kDeployment,
                .id = "unlinkDeployment",
                .summary = "Take a deployment out of the system",
                .permission = kSystemWrite,
                .outcomes = {{202, "Accepted"}},
-               .handler = delete_deployment_link},
+               .handler = delete_link<LinkDeployment>},
               {.method = "GET",
                .path = kEnvironment,
                .id = "getEnvironmentLink",
                .summary = "Are they linked?",
                .permission = kRead,
                .outcomes = {{200, "SystemEnvironmentLink"}},
-               .handler = get_environment_link},
+               .handler = get_link<LinkEnvironment>},
               {.method = "PUT",
                .path = kEnvironment,
                .id = "linkEnvironment",
                .summary = "Put an environment into the system",
                .permission = kSystemWrite,
                .outcomes = {{202, "Accepted"}},
-               .handler = put_environment_link},
+               .handler = put_link<LinkEnvironment>},
               {.method = "DELETE",
                .path = kEnvironment,
                .id = "unlinkEnvironment",
                .summary = "Take an environment out of the system",
                .permission = kSystemWrite,
                .outcomes = {{202, "Accepted"}},
-               .handler = delete_environment_link},
+               .handler = delete_link<LinkEnvironment>},
           }};
 }
 

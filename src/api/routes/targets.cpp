@@ -6,6 +6,7 @@
 #include "api/families.h"
 #include "api/job_views.h"
 #include "api/target_key.h"
+#include "api/target_page.h"
 #include "api/views.h"
 #include "api/words.h"
 #include "engine/explain.h"
@@ -55,54 +56,14 @@ void write_overview(JsonWriter& w, const State& s, Time now, TargetIx t) {
   w.close().close();
 }
 
-struct TargetFilter {
-  std::optional<DeploymentId> deployment;
-  std::optional<EnvironmentId> environment;
-  std::optional<ResourceId> resource;
-};
-
-// Existing targets that fit, ordered by deployment, environment and resource name where they are few enough
-// to sort, else in the order of their slots.
-Result<std::vector<TargetIx>> targets_of(const State& s, const TargetFilter& f) {
-  DeploymentIx d = f.deployment ? s.deployments.find(*f.deployment) : DeploymentIx{};
-  EnvironmentIx e = f.environment ? s.environments.find(*f.environment) : EnvironmentIx{};
-  ResourceIx r = f.resource ? s.resources.find(*f.resource) : ResourceIx{};
-  if (f.deployment && !d)
-    return fail(ErrorCode::kNotFound, fmt::format("no deployment {}", f.deployment->str()));
-  if (f.environment && !e)
-    return fail(ErrorCode::kNotFound, fmt::format("no environment {}", f.environment->str()));
-  if (f.resource && !r) return fail(ErrorCode::kNotFound, fmt::format("no resource {}", f.resource->str()));
-  std::vector<TargetIx> found;
-  auto consider = [&](TargetIx t) {
-    const TargetSlot& slot = s.at(t);
-    if (slot.exists && (!d || slot.deployment == d) && (!e || slot.environment == e) &&
-        (!r || slot.resource == r))
-      found.push_back(t);
-  };
-  if (r)
-    for (TargetIx t : s.resources[r].targets) consider(t);
-  else if (d)
-    for (TargetIx t : s.deployments[d].targets) consider(t);
-  else
-    for (uint32_t n = 0; n < s.target_bound(); ++n) consider(TargetIx{n});
-  constexpr size_t kSortable = 10'000;
-  if (found.size() > kSortable) return found;
-  auto name = [&](TargetIx t) {
-    const TargetSlot& slot = s.at(t);
-    return std::tie(s.deployments[slot.deployment].row.name, s.environments[slot.environment].row.name,
-                    s.resources[slot.resource].row.identifier);
-  };
-  std::sort(found.begin(), found.end(), [&](TargetIx a, TargetIx b) { return name(a) < name(b); });
-  return found;
-}
-
 Status list(Call& c) {
   TargetFilter filter{.deployment = TRY(c.query_id<DeploymentId>("deploymentId")),
                       .environment = TRY(c.query_id<EnvironmentId>("environmentId")),
                       .resource = TRY(c.query_id<ResourceId>("resourceId"))};
   return c.read([filter, page = c.page()](const State& s, Time now) -> Result<std::string> {
-    return page_of(TRY(targets_of(s, filter)), page,
-                   [&](JsonWriter& w, TargetIx t) { write_overview(w, s, now, t); });
+    TargetPage found = TRY(page_of_targets(s, filter, page));
+    return cold_page_text(found.items, static_cast<int64_t>(found.total), page,
+                          [&](JsonWriter& w, TargetIx t) { write_overview(w, s, now, t); });
   });
 }
 
@@ -170,10 +131,9 @@ Status list_states(Call& c) {
                       .resource = {}};
   return c.ask<StatePage>(
       [filter, page = c.page()](const State& s, Time) -> Result<StatePage> {
-        auto all = TRY(targets_of(s, filter));
-        StatePage cut{.items = {}, .total = all.size()};
-        for (size_t i = page.offset; i < all.size() && i < page.offset + page.limit; ++i)
-          cut.items.push_back(snapshot_of(s, all[i]));
+        TargetPage found = TRY(page_of_targets(s, filter, page));
+        StatePage cut{.items = {}, .total = found.total};
+        for (TargetIx t : found.items) cut.items.push_back(snapshot_of(s, t));
         return cut;
       },
       [](Call& call, StatePage cut) -> Status {

@@ -1,3 +1,6 @@
+#include <limits>
+#include <map>
+
 #include <fmt/core.h>
 
 #include "api/cold.h"
@@ -10,6 +13,27 @@ namespace {
 Status deployment_exists(const State& s, DeploymentId id) {
   if (s.deployments.find(id)) return {};
   return fail(ErrorCode::kNotFound, fmt::format("no deployment {}", id.str()));
+}
+
+// What these versions depend on.
+Result<std::map<VersionId, std::vector<VersionDependency>>> dependencies_of(
+    Call& call, const std::vector<Version>& versions) {
+  std::map<VersionId, std::vector<VersionDependency>> found;
+  if (versions.empty()) return found;
+  std::vector<store::CellView> ids;
+  for (const Version& v : versions) ids.push_back(store::CellView(v.id.uuid));
+  store::ColdQuery query;
+  query.among = {{"version_id", std::move(ids)}};
+  query.limit = std::numeric_limits<int64_t>::max();  // a version has few
+  for (VersionDependency& d : TRY(rows<VersionDependency>(call.store(), call.workspace(), query)))
+    found[d.version].push_back(std::move(d));
+  return found;
+}
+
+// One that is in memory.
+std::string text_of_hot(const State& s, VersionId id) {
+  const VersionIx v = s.versions.find(id);
+  return text_of(s.versions[v].row, s.dependencies_of(v));
 }
 
 // All of them, also those that are only in the store.
@@ -27,8 +51,9 @@ Status list(Call& c) {
         query.order_by = "created_at";
         query.descending = !ascending;
         auto found = TRY(cold_page<Version>(call.store(), call.workspace(), query, call.page()));
+        auto needs = TRY(dependencies_of(call, found.items));
         return call.reply(cold_page_text(found.items, found.total, call.page(),
-                                         [](JsonWriter& w, const Version& v) { write(w, v); }));
+                                         [&](JsonWriter& w, const Version& v) { write(w, v, needs[v.id]); }));
       });
 }
 
@@ -50,7 +75,7 @@ Status create(Call& c) {
     }
   // createdAt is checked and not used: the order of versions is the order in which they came.
   return c.write(std::move(v), [](const State& s, Time, const Answer& answer) {
-    return text_of(s.versions[s.versions.find(VersionId{answer.id})].row);
+    return text_of_hot(s, VersionId{answer.id});
   });
 }
 
@@ -59,7 +84,8 @@ Status get(Call& c) {
   return c.later([id](Call& call) -> Status {
     auto version = TRY(row<Version>(call.store(), call.workspace(), id.uuid));
     if (!version) return fail(ErrorCode::kNotFound, fmt::format("no version {}", id.str()));
-    return call.reply(text_of(*version));
+    auto needs = TRY(dependencies_of(call, {*version}));
+    return call.reply(text_of(*version, needs[id]));
   });
 }
 
@@ -72,14 +98,14 @@ Status update(Call& c) {
   return c.later([id](Call& call) -> Status {
     auto known = TRY(row<Version>(call.store(), call.workspace(), id.uuid));
     if (!known) return fail(ErrorCode::kNotFound, fmt::format("no version {}", id.str()));
-    if (known->retired)
-      return fail(ErrorCode::kConflict,
-                  "the version is retired: newer ones have taken its place, and its status is final");
     auto status = call.body().maybe_text("status");
     SetVersionStatus command{id, status ? *parse_enum<VersionStatus>(*status) : known->status,
-                             call.body().maybe_text("message").value_or(known->message)};
-    return call.write(std::move(command), [id](const State& s, Time, const Answer&) {
-      return text_of(s.versions[s.versions.find(id)].row);
+                             call.body().maybe_text("message").value_or(known->message), known};
+    auto needs = std::move(TRY(dependencies_of(call, {*known}))[id]);
+    known->status = command.status;
+    known->message = command.message;
+    return call.write(std::move(command), [known = *known, needs](const State& s, Time, const Answer&) {
+      return s.versions.find(known.id) ? text_of_hot(s, known.id) : text_of(known, needs);
     });
   });
 }

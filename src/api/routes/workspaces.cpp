@@ -4,6 +4,7 @@
 #include "api/api.h"
 #include "api/families.h"
 #include "api/views.h"
+#include "store/row.h"
 
 namespace ctrlplane::api {
 namespace {
@@ -61,22 +62,23 @@ Status update(Call& c) {
   return c.write_to(kInstanceWorkspace, std::move(u), workspace_text());
 }
 
-// A workspace with something in it is not deleted by mistake.
+// A workspace with something in it is not deleted by mistake. Its rows tell, because its loop may be on
+// another replica than the instance's.
 Status remove(Call& c) {
-  Query is_empty{[](const State& s, Time) -> Result<std::string> {
-    size_t n = s.deployments.size() + s.environments.size() + s.resources.size() + s.systems.size();
-    if (n > 0)
-      return fail(
-          ErrorCode::kConflict,
-          fmt::format("the workspace still has {} deployments, {} environments, {} resources and {} "
-                      "systems: delete them first",
-                      s.deployments.size(), s.environments.size(), s.resources.size(), s.systems.size()));
-    return std::string();
-  }};
-  return c.submit(c.workspace(), std::move(is_empty), {}, [](Call& call, Reply reply) {
-    if (!reply) return call.refuse(reply.error());
-    auto status = call.write_to(kInstanceWorkspace, DeleteWorkspace{call.workspace()}, {});
-    if (!status) call.refuse(status.error());
+  return c.later([](Call& call) -> Status {
+    auto count = [&](const store::Table& table) -> Result<int64_t> {
+      return call.store().count(call.workspace(), {.table = &table});
+    };
+    int64_t deployments = TRY(count(store::table_for<Deployment>()));
+    int64_t environments = TRY(count(store::table_for<Environment>()));
+    int64_t resources = TRY(count(store::table_for<Resource>()));
+    int64_t systems = TRY(count(store::table_for<System>()));
+    if (deployments + environments + resources + systems > 0)
+      return fail(ErrorCode::kConflict,
+                  fmt::format("the workspace still has {} deployments, {} environments, {} resources and {} "
+                              "systems: delete them first",
+                              deployments, environments, resources, systems));
+    return call.write_to(kInstanceWorkspace, DeleteWorkspace{call.workspace()}, {});
   });
 }
 
