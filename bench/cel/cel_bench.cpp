@@ -1,8 +1,6 @@
 // bench_cel: the usual reference expressions beside the same thing written by hand in C++, in one
 // run, with the ratio and the allocations per evaluation. Medians of several rounds.
 #include <algorithm>
-#include <chrono>
-#include <cstdio>
 #include <regex>
 #include <string>
 #include <unordered_map>
@@ -12,45 +10,15 @@
 
 #include "base/check.h"
 #include "cel/cel.h"
-
-extern uint64_t g_allocations;  // count_allocations.cpp
+#include "measure.h"
 
 namespace {
 
 using namespace ctrlplane;
 using namespace ctrlplane::cel;
-using Clock = std::chrono::steady_clock;
-
-template <class T>
-void keep(const T& value) {
-  asm volatile("" : : "r,m"(value) : "memory");
-}
-
-struct Measure {
-  double ns = 0;
-  double allocations = 0;
-};
-
-template <class F>
-Measure measure(F f, double seconds = 0.15) {
-  uint64_t n = 1;
-  auto time_of = [&](uint64_t times) {
-    auto start = Clock::now();
-    for (uint64_t i = 0; i < times; ++i) f();
-    return std::chrono::duration<double>(Clock::now() - start).count();
-  };
-  while (time_of(n) < 0.002 && n < (1ull << 40)) n *= 2;
-  std::vector<double> rounds;
-  uint64_t before = g_allocations, count = 0;
-  auto end = Clock::now() + std::chrono::duration<double>(seconds);
-  do {
-    rounds.push_back(time_of(n) / static_cast<double>(n));
-    count += n;
-  } while (Clock::now() < end);
-  double allocations = static_cast<double>(g_allocations - before);
-  std::nth_element(rounds.begin(), rounds.begin() + static_cast<long>(rounds.size() / 2), rounds.end());
-  return {rounds[rounds.size() / 2] * 1e9, allocations / static_cast<double>(count)};
-}
+using bench::keep;
+using bench::Measure;
+using bench::measure;
 
 void report(std::string_view name, const Measure& cel, const Measure& twin) {
   fmt::print("{:44} {:>12.1f} {:>12.1f} {:>8.1f} {:>8.2f}\n", name, cel.ns, twin.ns,
@@ -252,4 +220,5 @@ int main() {
   text_cases();
   list_case();
   resource_case();
+  bench::indexed_cases();
 }

@@ -7,11 +7,11 @@
 #include <sys/syscall.h>
 
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <future>
 
 #include <gtest/gtest.h>
+#include <support/temp_dir.h>
 
 #include "agent/agent.h"
 #include "agent/fake_server.h"
@@ -22,18 +22,11 @@ namespace ctrlplane::agent {
 using State = FakeServer::State;
 
 // A folder for what commands leave to be looked at.
-struct Folder {
-  Folder() {
-    std::string name = (std::filesystem::temp_directory_path() / "agent_test_XXXXXX").string();
-    path = ::mkdtemp(name.data());
-  }
-  ~Folder() { std::filesystem::remove_all(path); }
-  std::string file(const std::string& name) const { return (path / name).string(); }
+struct Folder : test::TempDir {
   std::string text(const std::string& name) const {
-    std::ifstream in(path / name);
+    std::ifstream in(file(name));
     return {std::istreambuf_iterator<char>(in), {}};
   }
-  std::filesystem::path path;
 };
 
 struct AgentTest : testing::Test {

@@ -94,9 +94,9 @@ TEST_F(AgentTest, runs_each_command_in_a_folder_of_its_own_that_goes_with_it) {
 TEST_F(AgentTest, runs_commands_in_the_given_folder_and_leaves_it) {
   server.add_job({.id = "j1"});
   AgentOptions given = options("pwd; echo here > left-behind");
-  given.work_dir = folder.path.string();
+  given.work_dir = folder.path();
   EXPECT_EQ(run_once(given), 0);
-  EXPECT_EQ(job("j1").output, folder.path.string() + "\n");
+  EXPECT_EQ(job("j1").output, folder.path() + "\n");
   EXPECT_EQ(folder.text("left-behind"), "here\n");
 }
 

@@ -29,15 +29,15 @@ ErrorCode code_of(int status) {
 
 Error error_of(const net::Response& response) {
   std::string said;
-  if (auto json = JsonText::parse(response.body)) said = (*json)["message"].string().value_or("");
+  if (auto json = JsonView::parse(response.body)) said = (*json)["message"].string().value_or("");
   std::string text =
       fmt::format("the server answered {} {}", response.status, net::reason_phrase(response.status));
   return {code_of(response.status), said.empty() ? text : text + ": " + said};
 }
 
 // The answer must be JSON: a wrong address often answers 200 with a page for people.
-Result<JsonText> parsed(const std::string& body) {
-  auto json = JsonText::parse(body);
+Result<JsonView> parsed(const std::string& body) {
+  auto json = JsonView::parse(body);
   if (!json)
     return fail(ErrorCode::kInternal, "the answer is not from a ctrlplane server; is the URL right?");
   return *json;
@@ -54,7 +54,7 @@ std::string claim_body(const Api::Claimant& claimant) {
                      claimant.fences_itself);
 }
 
-Duration whole_seconds(JsonText value) {
+Duration whole_seconds(JsonView value) {
   constexpr int64_t kDay = 86'400;
   return seconds(std::clamp<int64_t>(value.integer().value_or(0), 0, kDay));
 }
@@ -109,7 +109,7 @@ Result<std::string> Api::call(std::string method, std::string_view path, std::st
 Result<std::optional<std::string>> Api::find_agent(std::string_view name) {
   for (size_t offset = 0;; offset += kPage) {
     std::string body = TRY(call("GET", fmt::format("/job-agents?limit={}&offset={}", kPage, offset)));
-    JsonText json = TRY(parsed(body));
+    JsonView json = TRY(parsed(body));
     auto items = json["items"].members();
     for (const auto& item : items)
       if (item.value["name"].string() == name && item.value["id"].is_string())
@@ -122,7 +122,7 @@ Result<std::string> Api::create_agent(std::string_view id, std::string_view name
   std::string body =
       fmt::format(R"({{"name":{},"type":"http-pull","config":{{}},"metadata":{{}}}})", json_quote(name));
   std::string answer = TRY(call("PUT", "/job-agents/" + escaped(id), std::move(body)));
-  JsonText json = TRY(parsed(answer));
+  JsonView json = TRY(parsed(answer));
   return json["id"].string().value_or(std::string(id));
 }
 
@@ -145,7 +145,7 @@ Result<std::vector<PulledJob>> Api::waiting(std::string_view agent) {
         TRY(call("GET", fmt::format("/job-agents/{}/jobs?status=queued&includeDispatchContext=true"
                                     "&limit={}&offset={}",
                                     escaped(agent), kJobPage, offset)));
-    JsonText json = TRY(parsed(body));
+    JsonView json = TRY(parsed(body));
     auto items = json["items"].members();
     for (const auto& item : items)
       if (auto job = job_of(item.value)) jobs.push_back(std::move(*job));
@@ -169,7 +169,7 @@ Result<Api::Beat> Api::heartbeat(std::string_view agent, std::string_view instan
   std::string body = R"({"instanceId":)" + json_quote(instance) + R"(,"jobIds":[)";
   for (size_t i = 0; i < jobs.size(); ++i) body += (i ? "," : "") + json_quote(jobs[i]);
   std::string answer = TRY(call("POST", "/job-agents/" + escaped(agent) + "/heartbeat", body + "]}"));
-  JsonText json = TRY(parsed(answer));
+  JsonView json = TRY(parsed(answer));
   Beat beat;
   for (const auto& item : json["stop"].members())
     if (auto id = item.value.string()) beat.stop.push_back(*id);

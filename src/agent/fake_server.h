@@ -81,12 +81,12 @@ class FakeServer {
 
  private:
   net::Response answer(const net::Request& request);
-  net::Response route(const std::string& method, const std::vector<std::string>& path, JsonText body);
-  net::Response agents(const std::string& method, const std::vector<std::string>& path, JsonText body);
-  net::Response claim(const std::string& wanted, JsonText body);
-  net::Response heartbeat(JsonText body);
-  net::Response report(Job& job, JsonText body);
-  net::Response append(Job& job, JsonText body);
+  net::Response route(const std::string& method, const std::vector<std::string>& path, JsonView body);
+  net::Response agents(const std::string& method, const std::vector<std::string>& path, JsonView body);
+  net::Response claim(const std::string& wanted, JsonView body);
+  net::Response heartbeat(JsonView body);
+  net::Response report(Job& job, JsonView body);
+  net::Response append(Job& job, JsonView body);
 
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -20,7 +20,7 @@ bool is_over(const FakeServer::Job& job) {
   return job.status == "successful" || job.status == "failure" || job.status == "cancelled";
 }
 
-std::string text_of(JsonText body, std::string_view member) { return body[member].string().value_or(""); }
+std::string text_of(JsonView body, std::string_view member) { return body[member].string().value_or(""); }
 
 }  // namespace
 
@@ -88,7 +88,7 @@ net::Response FakeServer::answer(const net::Request& request) {
     return refuse(401, "bad key");
   if (state_.instead)
     if (auto response = state_.instead(line)) return *response;
-  auto body = JsonText::parse(request.body.empty() ? std::string_view("null") : request.body);
+  auto body = JsonView::parse(request.body.empty() ? std::string_view("null") : request.body);
   if (!body) return refuse(400, "not JSON");
   auto path = request.path_segments().value();
   path.erase(path.begin(), path.begin() + 4);
@@ -96,7 +96,7 @@ net::Response FakeServer::answer(const net::Request& request) {
 }
 
 net::Response FakeServer::route(const std::string& method, const std::vector<std::string>& path,
-                                JsonText body) {
+                                JsonView body) {
   if (path.size() >= 1 && path[0] == "job-agents") return agents(method, path, body);
   if (path.size() != 3 || path[0] != "jobs") return refuse(404, "no such path");
   auto job = std::ranges::find(state_.jobs, path[1], &Job::id);
@@ -107,7 +107,7 @@ net::Response FakeServer::route(const std::string& method, const std::vector<std
 }
 
 net::Response FakeServer::agents(const std::string& method, const std::vector<std::string>& path,
-                                 JsonText body) {
+                                 JsonView body) {
   if (path.size() == 1) {
     std::string items;
     for (const auto& [name, id] : state_.agents)
@@ -131,7 +131,7 @@ net::Response FakeServer::agents(const std::string& method, const std::vector<st
   return refuse(404, "no such path");
 }
 
-net::Response FakeServer::claim(const std::string& wanted, JsonText body) {
+net::Response FakeServer::claim(const std::string& wanted, JsonView body) {
   std::string instance = text_of(body, "instanceId");
   auto free_or_mine = [&](const Job& job) {
     return job.status == "queued" && (job.holder.empty() || job.holder == instance);
@@ -145,7 +145,7 @@ net::Response FakeServer::claim(const std::string& wanted, JsonText body) {
   return wanted.empty() ? net::Response{.status = 204} : refuse(409, "somebody else has it");
 }
 
-net::Response FakeServer::heartbeat(JsonText body) {
+net::Response FakeServer::heartbeat(JsonView body) {
   std::string stop;
   auto ids = body["jobIds"].members();
   state_.heartbeats.push_back(ids.size());
@@ -158,7 +158,7 @@ net::Response FakeServer::heartbeat(JsonText body) {
                               state_.lease_seconds, state_.heartbeat_seconds)};
 }
 
-net::Response FakeServer::report(Job& job, JsonText body) {
+net::Response FakeServer::report(Job& job, JsonView body) {
   if (is_over(job)) return refuse(409, "the job has ended");
   if (job.holder != text_of(body, "instanceId")) return refuse(409, "the job is another's");
   job.status = text_of(body, "status");
@@ -167,7 +167,7 @@ net::Response FakeServer::report(Job& job, JsonText body) {
   return {.status = 202, .body = "{}"};
 }
 
-net::Response FakeServer::append(Job& job, JsonText body) {
+net::Response FakeServer::append(Job& job, JsonView body) {
   auto offset = static_cast<size_t>(body["offset"].integer().value_or(0));
   EXPECT_LE(offset, job.output.size()) << "a gap in the output";
   job.output.resize(std::min(offset, job.output.size()));

@@ -8,19 +8,19 @@ namespace {
 
 constexpr size_t kMaxValueBytes = 96 * 1024;  // Linux takes 128 KiB for a name and its value
 
-JsonText context_of(const PulledJob& job) { return JsonText::parse(job.context).value_or(JsonText()); }
+JsonView context_of(const PulledJob& job) { return JsonView::parse(job.context).value_or(JsonView()); }
 
 // A string as its text, anything else as JSON.
-std::string plain(JsonText value) {
+std::string plain(JsonView value) {
   if (auto text = value.string()) return *text;
   return value.is_null() ? std::string() : std::string(value.text());
 }
 
-bool is_one_of(JsonText object, std::initializer_list<std::string_view> members, const std::string& wanted) {
+bool is_one_of(JsonView object, std::initializer_list<std::string_view> members, const std::string& wanted) {
   return std::ranges::any_of(members, [&](std::string_view m) { return object[m].string() == wanted; });
 }
 
-bool holds(JsonText context, const std::string& key, const std::string& value) {
+bool holds(JsonView context, const std::string& key, const std::string& value) {
   if (key == "kind") return is_one_of(context["resource"], {"kind"}, value);
   if (key == "environment") return is_one_of(context["environment"], {"name", "id"}, value);
   if (key == "deployment") return is_one_of(context["deployment"], {"name", "slug", "id"}, value);
@@ -40,23 +40,23 @@ void add(std::vector<std::string>& environment, std::string_view name, const std
 
 }  // namespace
 
-Result<PulledJob> job_of(JsonText json) {
+Result<PulledJob> job_of(JsonView json) {
   PulledJob job;
   job.id = json["id"].string().value_or("");
   if (job.id.empty()) return fail(ErrorCode::kInvalid, "a job without an id");
   job.created_at = json["createdAt"].string().value_or("");
-  JsonText context = json["dispatchContext"];
+  JsonView context = json["dispatchContext"];
   if (!context.is_null() && !context.is_object())
     return fail(ErrorCode::kInvalid, "the dispatch context of job " + job.id + " is not an object");
   if (context.is_object()) job.context = context.text();
-  JsonText config =
+  JsonView config =
       context["jobAgentConfig"].is_object() ? context["jobAgentConfig"] : json["jobAgentConfig"];
   if (config.is_object()) job.config = config.text();
   return job;
 }
 
 bool matches(const Selector& selector, const PulledJob& job) {
-  JsonText context = context_of(job);
+  JsonView context = context_of(job);
   return std::ranges::all_of(selector,
                              [&](const auto& pair) { return holds(context, pair.first, pair.second); });
 }
@@ -78,7 +78,7 @@ std::vector<std::string> environment_of(const PulledJob& job) {
       {"CTRLPLANE_VERSION_TAG", "version", "tag"},
       {"CTRLPLANE_VERSION_NAME", "version", "name"},
   };
-  JsonText context = context_of(job);
+  JsonView context = context_of(job);
   std::vector<std::string> environment;
   add(environment, "CTRLPLANE_JOB_ID", job.id);
   add(environment, "CTRLPLANE_CONFIG", job.config);

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "agent/json_text.h"
+#include "agent/json_view.h"
 
 namespace ctrlplane::agent {
 
@@ -18,7 +18,7 @@ struct PulledJob {
 };
 
 // kInvalid if there is no id, or a context that is not an object.
-Result<PulledJob> job_of(JsonText json);
+Result<PulledJob> job_of(JsonView json);
 
 using Selector = std::vector<std::pair<std::string, std::string>>;
 

@@ -17,7 +17,7 @@ constexpr std::string_view kJob = R"({
     "variables": {"log-level": "debug", "replicas": 3, "flags": {"a": [1.0]}, "off": null}
   }})";
 
-PulledJob job_from(std::string_view text) { return job_of(JsonText::parse(text).value()).value(); }
+PulledJob job_from(std::string_view text) { return job_of(JsonView::parse(text).value()).value(); }
 
 bool has(const std::vector<std::string>& environment, std::string_view entry) {
   return std::ranges::find(environment, entry) != environment.end();
@@ -37,7 +37,7 @@ TEST(PulledJob, may_lack_everything_but_its_id) {
   EXPECT_EQ(job.config, R"({"a":1})");
   for (std::string_view text :
        {"{}", "[]", R"({"id":""})", R"({"id":7})", R"({"id":"j","dispatchContext":[1]})"})
-    EXPECT_FALSE(job_of(JsonText::parse(text).value())) << text;
+    EXPECT_FALSE(job_of(JsonView::parse(text).value())) << text;
 }
 
 TEST(Selector, compares_metadata_and_names) {

@@ -21,6 +21,12 @@ int digits(std::string_view text, size_t at, size_t n) {
   return v;
 }
 
+// Exactly n of them: `value` has no more.
+void append_digits(std::string& out, int64_t value, size_t n) {
+  out.append(n, '0');
+  for (size_t at = out.size(); value > 0; value /= 10) out[--at] = static_cast<char>('0' + value % 10);
+}
+
 bool has(std::string_view text, size_t at, char c) { return at < text.size() && text[at] == c; }
 
 }  // namespace
@@ -29,13 +35,23 @@ std::string format_rfc3339(Time t) {
   int64_t day = t.us / kUsPerDay, rest = t.us % kUsPerDay;
   if (rest < 0) --day, rest += kUsPerDay;
   std::chrono::year_month_day ymd{std::chrono::sys_days{std::chrono::days{day}}};
+  const int year = static_cast<int>(ymd.year());
+  std::string out;
+  if (year >= 0 && year <= 9999)
+    append_digits(out, year, 4);
+  else
+    out = fmt::format("{:04}", year);
   int64_t s = rest / 1000000, us = rest % 1000000;
-  std::string out = fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}", static_cast<int>(ymd.year()),
-                                static_cast<unsigned>(ymd.month()), static_cast<unsigned>(ymd.day()),
-                                s / 3600, s / 60 % 60, s % 60);
-  if (us % 1000 != 0) return out + fmt::format(".{:06}Z", us);
-  if (us != 0) return out + fmt::format(".{:03}Z", us / 1000);
-  return out + "Z";
+  append_digits(out += '-', static_cast<unsigned>(ymd.month()), 2);
+  append_digits(out += '-', static_cast<unsigned>(ymd.day()), 2);
+  append_digits(out += 'T', s / 3600, 2);
+  append_digits(out += ':', s / 60 % 60, 2);
+  append_digits(out += ':', s % 60, 2);
+  if (us % 1000 != 0)
+    append_digits(out += '.', us, 6);
+  else if (us != 0)
+    append_digits(out += '.', us / 1000, 3);
+  return out += 'Z';
 }
 
 std::optional<Time> parse_rfc3339(std::string_view text) {

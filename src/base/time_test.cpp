@@ -13,6 +13,12 @@ TEST(Rfc3339, round_trips_with_the_digits_the_value_needs) {
   }
 }
 
+TEST(Rfc3339, writes_every_digit_of_any_year) {
+  EXPECT_EQ(format_rfc3339(*parse_rfc3339("0001-02-03T04:05:06.000007Z")), "0001-02-03T04:05:06.000007Z");
+  EXPECT_EQ(format_rfc3339(*parse_rfc3339("9999-12-31T23:59:59.010Z")), "9999-12-31T23:59:59.010Z");
+  EXPECT_EQ(format_rfc3339(*parse_rfc3339("9999-12-31T23:59:59Z") + seconds(1)), "10000-01-01T00:00:00Z");
+}
+
 TEST(Rfc3339, applies_the_offset) {
   EXPECT_EQ(format_rfc3339(*parse_rfc3339("2026-11-15T09:40:00+02:00")), "2026-11-15T07:40:00Z");
   EXPECT_EQ(format_rfc3339(*parse_rfc3339("2026-11-14T22:10:00-09:30")), "2026-11-15T07:40:00Z");

@@ -43,14 +43,14 @@ Uuid Uuid::from_halves(uint64_t high, uint64_t low) {
 
 std::string Uuid::str() const {
   static constexpr char kHex[] = "0123456789abcdef";
-  std::string out;
-  out.reserve(36);
+  char out[36];
+  char* at = out;
   for (size_t i = 0; i < 16; ++i) {
-    if (i == 4 || i == 6 || i == 8 || i == 10) out += '-';
-    out += kHex[bytes[i] >> 4];
-    out += kHex[bytes[i] & 15];
+    if (i == 4 || i == 6 || i == 8 || i == 10) *at++ = '-';
+    *at++ = kHex[bytes[i] >> 4];
+    *at++ = kHex[bytes[i] & 15];
   }
-  return out;
+  return {out, sizeof out};
 }
 
 Uuid IdSource::next() {

@@ -143,6 +143,9 @@ struct SetVersionStatus {
   VersionId id;
   VersionStatus status;
   std::string message;
+  // Its row in the store, for one that has left memory: nothing runs it any more, and it is not selected
+  // again.
+  std::optional<Version> stored = {};
 };
 
 // The other deployment's current version on the same resource must match the selector.
@@ -304,12 +307,11 @@ struct FinishSend {
   std::string error;
 };
 
-// ---- Reads and the loop's own ------------------------------------------------------------------------
+// ---- Reads -------------------------------------------------------------------------------------------
 
 struct Query {
   std::function<Result<std::string>(const State&, Time now)> run;
 };
-struct Tick {};  // timers that are due
 
 using Command =
     std::variant<CreateWorkspace, UpdateWorkspace, DeleteWorkspace, CreateUser, UpdateUser, DeleteUser,
@@ -319,7 +321,7 @@ using Command =
                  SetVersionDependency, DeleteVersionDependency, UpsertPolicy, DeletePolicy, SetApproval,
                  CreateSkip, DeleteSkip, UpsertProvider, DeleteProvider, UpsertResource, DeleteResource,
                  SetProviderResources, UpsertAgent, DeleteAgent, ClaimJob, ReportJob, Heartbeat, CancelJob,
-                 DecideJob, RedeployTarget, ForceDeploy, ClearRollback, BeginSend, FinishSend, Query, Tick>;
+                 DecideJob, RedeployTarget, ForceDeploy, ClearRollback, BeginSend, FinishSend, Query>;
 
 struct Idempotency {
   Digest key;   // of actor, route and the client's key

@@ -1,31 +1,9 @@
 #include "engine/context.h"
 
+#include "model/json_writer.h"
+
 namespace ctrlplane {
 namespace {
-
-// A JSON object, member by member.
-class ObjectWriter {
- public:
-  ObjectWriter& text(std::string_view name, std::string_view value) {
-    member(name);
-    append_json_string(out_, value);
-    return *this;
-  }
-  ObjectWriter& raw(std::string_view name, std::string_view json) {
-    member(name);
-    out_ += json;
-    return *this;
-  }
-  std::string done() { return out_ + "}"; }
-
- private:
-  void member(std::string_view name) {
-    if (out_.size() > 1) out_ += ',';
-    append_json_string(out_, name);
-    out_ += ':';
-  }
-  std::string out_ = "{";
-};
 
 Digest write_part(Tx& tx, std::string body) {
   Digest digest = digest_of(body);
@@ -42,29 +20,21 @@ Digest shared_part(Tx& tx, DeploymentIx d, EnvironmentIx e, VersionIx v, AgentIx
   const Version& version = tx.state.versions[v].row;
   const JobAgent& agent = tx.state.agents[a].row;
   Json config = merge(merge(agent.config, deployment.agent_config), version.agent_config);
-  ObjectWriter out;
-  out.raw("deployment", ObjectWriter()
-                            .text("id", deployment.id.str())
-                            .text("name", deployment.name)
-                            .text("slug", deployment.slug)
-                            .raw("metadata", deployment.metadata.json())
-                            .done());
-  out.raw("environment", ObjectWriter()
-                             .text("id", environment.id.str())
-                             .text("name", environment.name)
-                             .raw("metadata", environment.metadata.json())
-                             .done());
-  out.raw("jobAgent",
-          ObjectWriter().text("id", agent.id.str()).text("name", agent.name).text("type", agent.type).done());
-  out.raw("jobAgentConfig", config.text());
-  out.raw("version", ObjectWriter()
-                         .text("id", version.id.str())
-                         .text("tag", version.tag)
-                         .text("name", version.name)
-                         .raw("config", version.config.text())
-                         .raw("metadata", version.metadata.json())
-                         .done());
-  Digest digest = write_part(tx, out.done());
+  JsonWriter w;
+  w.open().key("deployment").open().member("id", deployment.id).member("name", deployment.name);
+  w.member("slug", deployment.slug).member("metadata", deployment.metadata).close();
+  w.key("environment").open().member("id", environment.id).member("name", environment.name);
+  w.member("metadata", environment.metadata).close();
+  w.key("jobAgent")
+      .open()
+      .member("id", agent.id)
+      .member("name", agent.name)
+      .member("type", agent.type)
+      .close();
+  w.member("jobAgentConfig", config);
+  w.key("version").open().member("id", version.id).member("tag", version.tag).member("name", version.name);
+  w.member("config", version.config).member("metadata", version.metadata).close().close();
+  Digest digest = write_part(tx, w.take());
   tx.state.cache_shared_part(d, e, v, a, {digest, tx.now});
   return digest;
 }
@@ -72,16 +42,11 @@ Digest shared_part(Tx& tx, DeploymentIx d, EnvironmentIx e, VersionIx v, AgentIx
 Digest resource_part(Tx& tx, ResourceIx r) {
   if (auto known = tx.state.cached_resource_part(r, tx.now)) return *known;
   const Resource& row = tx.state.resources[r].row;
-  std::string body = ObjectWriter()
-                         .text("id", row.id.str())
-                         .text("identifier", row.identifier)
-                         .text("name", row.name)
-                         .text("kind", row.kind)
-                         .text("version", row.version)
-                         .raw("config", row.config.text())
-                         .raw("metadata", row.metadata.json())
-                         .done();
-  Digest digest = write_part(tx, std::move(body));
+  JsonWriter w;
+  w.open().member("id", row.id).member("identifier", row.identifier).member("name", row.name);
+  w.member("kind", row.kind).member("version", row.version);
+  w.member("config", row.config).member("metadata", row.metadata).close();
+  Digest digest = write_part(tx, w.take());
   tx.state.cache_resource_part(r, {digest, tx.now});
   return digest;
 }

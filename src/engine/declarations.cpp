@@ -23,6 +23,14 @@ bool has_active_jobs(const State& state, AgentId agent) {
   return found;
 }
 
+// Approvals, skips and dependencies of a version that goes.
+void erase_what_was_said(Tx& tx, VersionIx v) {
+  const VersionSlot said = tx.state.versions[v];
+  for (const Approval& a : said.approvals) tx.erase(a);
+  for (const PolicySkip& s : said.skips) tx.erase(s);
+  for (const VersionDependency& d : said.dependencies) tx.erase(d);
+}
+
 }  // namespace
 
 Reply upsert_environment(Tx& tx, const UpsertEnvironment& c) {
@@ -83,8 +91,10 @@ Reply delete_deployment(Tx& tx, const DeleteDeployment& c) {
   if (!d) return fail(ErrorCode::kNotFound, fmt::format("no deployment {}", c.id.str()));
   for (SystemIx s : std::vector(tx.state.deployments[d].members.systems))
     tx.erase(SystemDeployment{tx.state.systems[s].row.id, c.id});
-  for (VersionIx v : std::vector(tx.state.deployments[d].versions))
+  for (VersionIx v : std::vector(tx.state.deployments[d].versions)) {
+    erase_what_was_said(tx, v);
     tx.erase(Version{.id = tx.state.versions[v].row.id});
+  }
   tx.erase(Deployment{.id = c.id});
   return Answer{.id = c.id.uuid};
 }

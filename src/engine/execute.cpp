@@ -11,8 +11,6 @@
 namespace ctrlplane {
 namespace {
 
-constexpr size_t kTimersPerTick = 64;
-
 Reply redeploy(Tx& tx, const RedeployTarget& c) {
   TargetIx t = tx.state.target(c.target);
   if (!t || !tx.state.target_exists(t)) return fail(ErrorCode::kNotFound, "no such release target");
@@ -74,10 +72,6 @@ struct Runner {
   Reply operator()(const BeginSend& c) { return begin_send(tx, c); }
   Reply operator()(const FinishSend& c) { return finish_send(tx, c); }
   Reply operator()(const Query& c) { return Answer{.text = TRY(c.run(tx.state, tx.now))}; }
-  Reply operator()(const Tick&) {
-    run_due_timers(tx, kTimersPerTick);
-    return Answer{};
-  }
 };
 
 }  // namespace

@@ -32,7 +32,13 @@ std::string blocker_text(const State& state, const VersionExplained& v) {
                      x.evaluation.message, when);
 }
 
-std::string summary_of(const State& state, const TargetSlot& slot, const TargetExplained& e) {
+bool is_blocked(const VersionExplained& v) { return v.first_blocker || !v.not_deployable.empty(); }
+
+// `first_blocked` gives a pointer to the newest version before the current one that something stands in the
+// way of, or null. It is asked only where that is what there is to tell.
+template <class FirstBlocked>
+std::string summary_of(const State& state, const TargetSlot& slot, const Plan& plan,
+                       FirstBlocked&& first_blocked) {
   if (!slot.exists) return "this is no release target any more";
   if (slot.first_job) {
     const Job& job = state.jobs[slot.first_job].row;
@@ -40,12 +46,9 @@ std::string summary_of(const State& state, const TargetSlot& slot, const TargetE
                        tag_of(state, state.jobs[slot.first_job].version), job.id.str(),
                        to_string(job.status));
   }
-  if (!e.plan.waiting_for.empty() && e.plan.version)
-    return fmt::format("{} is to be deployed, but {}", tag_of(state, e.plan.version), e.plan.waiting_for);
-  for (const VersionExplained& v : e.versions) {
-    if (v.is_current) break;
-    if (v.first_blocker || !v.not_deployable.empty()) return blocker_text(state, v);
-  }
+  if (!plan.waiting_for.empty() && plan.version)
+    return fmt::format("{} is to be deployed, but {}", tag_of(state, plan.version), plan.waiting_for);
+  if (const VersionExplained* blocked = first_blocked()) return blocker_text(state, *blocked);
   if (!slot.current_version) return "no version has been published that could be deployed here";
   return fmt::format("up to date with {}", tag_of(state, slot.current_version));
 }
@@ -80,12 +83,30 @@ TargetExplained explain_target(const State& state, Time now, TargetIx target, si
     e.versions.push_back(explain_version(state, now, target, v));
     if (v == slot.current_version) break;
   }
-  e.summary = summary_of(state, slot, e);
+  e.summary = summary_of(state, slot, e.plan, [&]() -> const VersionExplained* {
+    for (const VersionExplained& v : e.versions) {
+      if (v.is_current) break;
+      if (is_blocked(v)) return &v;
+    }
+    return nullptr;
+  });
   return e;
 }
 
+// Lists ask this of every row: a version is explained only if the ones before it do not say it all.
 std::string why(const State& state, Time now, TargetIx target) {
-  return explain_target(state, now, target, kLooked).summary;
+  const TargetSlot& slot = state.at(target);
+  VersionExplained v;
+  return summary_of(state, slot, slot.first_job ? Plan{} : plan(state, now, target),
+                    [&]() -> const VersionExplained* {
+                      size_t looked = 0;
+                      for (VersionIx candidate : state.deployments[slot.deployment].versions) {
+                        if (candidate == slot.current_version || looked++ == kLooked) break;
+                        v = explain_version(state, now, target, candidate);
+                        if (is_blocked(v)) return &v;
+                      }
+                      return nullptr;
+                    });
 }
 
 }  // namespace ctrlplane

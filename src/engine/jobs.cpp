@@ -37,9 +37,56 @@ void remember_success(TargetState& row, const Job& job, Time now) {
   row.past.push_back(entry);
 }
 
+// How an attempt went that was not successful: of several ends the one that leaves most to be desired.
+JobStatus gravest(const std::vector<Job>& attempt) {
+  constexpr JobStatus kGravestFirst[] = {JobStatus::kFailure,
+                                         JobStatus::kInvalidJobAgent,
+                                         JobStatus::kInvalidIntegration,
+                                         JobStatus::kExternalRunNotFound,
+                                         JobStatus::kCancelled,
+                                         JobStatus::kSkipped};
+  for (JobStatus s : kGravestFirst)
+    if (std::any_of(attempt.begin(), attempt.end(), [&](const Job& j) { return j.status == s; })) return s;
+  return JobStatus::kFailure;
+}
+
+// False if a version ended so here before.
+bool remember_ending(TargetState& row, VersionId version, JobStatus status, Time now) {
+  auto same = [&](const Ending& e) { return e.version == version && e.status == status; };
+  if (std::any_of(row.endings.begin(), row.endings.end(), same)) return false;
+  if (row.endings.size() >= kMaxEndings) row.endings.erase(row.endings.begin());
+  row.endings.push_back({version, status, now});
+  return true;
+}
+
+// Denied versions that would not be selected anyway are forgotten: those behind a newer one that was denied
+// too, unless they ran here, and those behind the current one that are too old to be in memory otherwise.
+void forget_denied(const State& state, TargetIx t, TargetState& row) {
+  if (row.denied.empty()) return;
+  const auto& hot = state.deployments[state.at(t).deployment].versions;
+  auto version = [&](VersionId id) -> const Version& { return state.versions[state.versions.find(id)].row; };
+  auto order = [](const Version& v) { return std::pair(v.created_at, v.id); };
+  std::erase_if(row.denied, [&](VersionId id) { return !state.versions.find(id); });
+  std::optional<std::pair<Time, VersionId>> newest;
+  for (VersionId id : row.denied)
+    newest = newest ? std::max(*newest, order(version(id))) : order(version(id));
+  auto ran_here = [&](VersionId id) {
+    return std::any_of(row.past.begin(), row.past.end(),
+                       [&](const PastVersion& p) { return p.version == id; });
+  };
+  const VersionIx current = row.current_version ? state.versions.find(*row.current_version) : VersionIx{};
+  std::erase_if(row.denied, [&](VersionId id) {
+    const auto at = order(version(id));
+    const bool old = hot.size() > kHotVersions && at < order(state.versions[hot[kHotVersions - 1]].row);
+    if (old && current && at < order(state.versions[current].row)) return true;
+    return at != *newest && id != row.last_version && !ran_here(id);
+  });
+}
+
 // All jobs of the attempt are terminal: they leave memory, and the target takes note.
 void end_attempt(Tx& tx, TargetIx t, std::vector<Job> attempt, const Job& last) {
   std::optional<TargetState> row;
+  std::optional<JobStatus> first_ended_so;
   if (t) {
     row = tx.state.row_of(t);
     bool engine_ended_it =
@@ -53,19 +100,25 @@ void end_attempt(Tx& tx, TargetIx t, std::vector<Job> attempt, const Job& last) 
       row->last_version = last.version;
       row->last_ended_at = tx.now;
     }
-    if (failed == attempt.end())
+    if (failed == attempt.end()) {
       remember_success(*row, last, tx.now);
-    else if (!engine_ended_it)
+    } else if (!engine_ended_it) {
       ++row->attempts;
+      const JobStatus status = gravest(attempt);
+      if (remember_ending(*row, last.version, status, tx.now)) first_ended_so = status;
+    }
   }
   for (Job& job : attempt) {
     job.live = false;
     tx.put(std::move(job));
   }
   if (!row) return;
+  forget_denied(tx.state, t, *row);
   bool became_current = row->current_since == tx.now && row->current_version == last.version;
   tx.put(*std::move(row));
   if (became_current) policy::note_success(tx.state, tx.now, t, tx.state.at(t).current_version);
+  const VersionIx v = tx.state.versions.find(last.version);
+  if (first_ended_so && v) policy::note_ending(tx.state, tx.now, t, v, *first_ended_so);
 }
 
 }  // namespace

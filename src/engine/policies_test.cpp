@@ -286,7 +286,7 @@ TEST_F(PolicyCommands, a_skip_ends_at_its_time_also_after_a_reload) {
   world.pass(minutes(59));
   EXPECT_EQ(world.rows.count<PolicySkip>(), 2u);
   world.now = world.now + minutes(1);
-  world.must(Tick{});
+  world.tick();
   EXPECT_EQ(world.rows.count<PolicySkip>(), 1u);
   ASSERT_EQ(audits("skip.expired").size(), 1u);
   EXPECT_TRUE(world.state->any_dirty());

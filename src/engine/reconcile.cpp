@@ -14,6 +14,7 @@ namespace ctrlplane {
 namespace {
 
 constexpr size_t kMembershipUnit = 64;
+constexpr size_t kUnheardUnit = 64;
 
 std::vector<JobId> not_handed_over(const State& state, TargetIx t, const ReleaseId& wanted) {
   std::vector<JobId> out;
@@ -142,7 +143,7 @@ void reconcile(Tx& tx, TargetIx t) {
 
 bool has_work(const State& state) {
   return !state.settled() || policy::is_edited(state) || state.any_changed_pairs() || state.any_stranded() ||
-         state.any_dirty();
+         state.any_unheard() || state.any_dirty();
 }
 
 bool work(Tx& tx) {
@@ -166,9 +167,14 @@ bool work(Tx& tx) {
     tidy_stranded(tx, *job);
     return true;
   }
-  auto t = tx.state.pop_dirty();
-  if (!t) return false;
-  reconcile(tx, *t);
+  if (auto t = tx.state.pop_dirty()) {
+    reconcile(tx, *t);
+    return true;
+  }
+  if (!tx.state.any_unheard()) return false;
+  std::vector<Entity> rows;
+  tx.state.take_unheard(kUnheardUnit, rows);
+  for (Entity& row : rows) tx.erase(std::move(row));
   return true;
 }
 
@@ -187,7 +193,6 @@ bool run_due_timers(Tx& tx, size_t limit) {
       case TimerKind::kJobTimeout:
         if (j) job_timed_out(tx, j);
         break;
-      case TimerKind::kOutboxAttempt: break;  // the outbox pump looks at the rows that are due
       case TimerKind::kIdempotencyExpiry:
         tx.erase(IdempotencyRecord{.key = Digest{timer->subject.bytes}});
         break;

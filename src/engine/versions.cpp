@@ -8,6 +8,7 @@
 #include "engine/settings.h"
 #include "engine/validate.h"
 #include "model/json_writer.h"
+#include "policy/judge.h"
 
 namespace ctrlplane {
 namespace {
@@ -104,12 +105,17 @@ Reply create_version(Tx& tx, const CreateVersion& c) {
 Reply set_version_status(Tx& tx, const SetVersionStatus& c) {
   TRY(optional_text("message", c.message));
   VersionIx v = tx.state.versions.find(c.id);
-  if (!v) return fail(ErrorCode::kNotFound, fmt::format("no version {}", c.id.str()));
-  Version row = tx.state.versions[v].row;
+  // One that was stored and is not in memory has been retired, unless its deployment is gone.
+  const bool retired =
+      !v && c.stored && c.stored->id == c.id && tx.state.deployments.find(c.stored->deployment);
+  if (!v && !retired) return fail(ErrorCode::kNotFound, fmt::format("no version {}", c.id.str()));
+  Version row = v ? tx.state.versions[v].row : *c.stored;
   if (row.status == c.status && row.message == c.message) return Answer{.id = c.id.uuid};
   row.status = c.status;
   row.message = c.message;
+  row.retired = retired;
   tx.put(row);
+  if (v) policy::note_version(tx.state, v);
   tx.audit("version.status", c.id.str(), fmt::format(R"({{"status":"{}"}})", to_string(c.status)));
   return Answer{.id = c.id.uuid};
 }

@@ -205,6 +205,16 @@ struct PastVersion {
   bool operator==(const PastVersion&) const = default;
 };
 
+// A version's first attempt on a target that ended so, otherwise than successfully.
+struct Ending {
+  VersionId version;
+  JobStatus status = JobStatus::kFailure;
+  Time first_at;
+  bool operator==(const Ending&) const = default;
+};
+// A target keeps so many of the newest.
+inline constexpr size_t kMaxEndings = 8;
+
 // What a target remembers. A target without such a row has never been decided about.
 struct TargetState {
   TargetKey key;
@@ -223,6 +233,7 @@ struct TargetState {
   // Ruled out here by a rollback rule, until a person clears it or a newer version arrives.
   std::vector<VersionId> denied;
   std::optional<VersionId> last_version;  // of last_job
+  std::vector<Ending> endings;            // oldest first; each version and status once
   bool operator==(const TargetState&) const = default;
 };
 

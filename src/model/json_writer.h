@@ -16,6 +16,8 @@ namespace ctrlplane {
 
 class JsonWriter {
  public:
+  JsonWriter() { out_.reserve(kUsual); }
+
   JsonWriter& open() { return begin('{'); }
   JsonWriter& close() { return end('}'); }
   JsonWriter& open_array() { return begin('['); }
@@ -50,7 +52,11 @@ class JsonWriter {
     return value(id.uuid);
   }
   JsonWriter& value(const Json& document) { return raw(document.text()); }
-  JsonWriter& value(const Metadata& metadata) { return raw(metadata.json()); }
+  JsonWriter& value(const Metadata& metadata) {
+    comma();
+    metadata.append_json(out_);
+    return *this;
+  }
 
   // Text that is JSON already.
   JsonWriter& raw(std::string_view json) {
@@ -97,6 +103,7 @@ class JsonWriter {
     if (!out_.empty() && out_.back() != '{' && out_.back() != '[' && out_.back() != ':') out_ += ',';
   }
 
+  static constexpr size_t kUsual = 500;  // bytes: what most answers need
   std::string out_;
 };
 

@@ -34,14 +34,20 @@ std::string read_literal(std::string_view text, size_t& at) {
 }  // namespace
 
 std::string Metadata::json() const {
-  std::string out = "{";
+  std::string out;
+  append_json(out);
+  return out;
+}
+
+void Metadata::append_json(std::string& out) const {
+  out += '{';
   for (const Entry& e : entries_) {
-    if (out.size() > 1) out += ',';
+    if (&e != &entries_.front()) out += ',';
     append_json_string(out, e.first);
     out += ':';
     append_json_string(out, e.second);
   }
-  return out + "}";
+  out += '}';
 }
 
 Metadata Metadata::parse_trusted(std::string_view json) {

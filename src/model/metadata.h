@@ -37,6 +37,7 @@ class Metadata {
 
   // As a canonical JSON object, and back. parse_trusted reads only what `json` wrote.
   std::string json() const;
+  void append_json(std::string& out) const;
   static Metadata parse_trusted(std::string_view json);
 
  private:

@@ -22,9 +22,9 @@ class EnvironmentProgressionRule final : public Rule {
     soak_ = minutes(body.maybe_integer("minimumSoakTimeMinutes", 0, kMaxMinutes).value_or(0));
     if (auto age = body.maybe_integer("maximumAgeHours", 0, kMaxMinutes)) max_age_ = hours(*age);
     any_ = body.word("mode", {"all", "any"}) == "any";
-    if (auto statuses = body.maybe_statuses("successStatuses");
-        statuses && *statuses != std::vector{JobStatus::kSuccessful})
-      body.complain("successStatuses", "only [\"successful\"] counts as a success");
+    if (auto statuses = body.maybe_statuses("successStatuses")) statuses_ = *std::move(statuses);
+    plain_ = std::all_of(statuses_.begin(), statuses_.end(),
+                         [](JobStatus s) { return s == JobStatus::kSuccessful; });
     if (body.word("outOfScope", {"allow", "deny"}) == "deny")
       body.complain("outOfScope", "versions have no scope yet, so nothing could be out of it");
     if (body.flag("requireVerificationPassed", false))
@@ -36,6 +36,9 @@ class EnvironmentProgressionRule final : public Rule {
   bool looks_at_environments() const override { return true; }
   bool looks_at_environment(const Environment& e) const override {
     return environments_->match({.environment = &e}) == Match::kYes;
+  }
+  bool looks_at_ending(JobStatus s) const override {
+    return std::find(statuses_.begin(), statuses_.end(), s) != statuses_.end();
   }
 
   Evaluation evaluate(const Question& q) const override {
@@ -85,7 +88,9 @@ class EnvironmentProgressionRule final : public Rule {
 
   Evaluation of(const Question& q, EnvironmentIx other) const {
     DeploymentIx d = q.slot().deployment;
-    auto success = q.state.successes(d, other, q.version);
+    // Successes are counted as they come; other ends are looked for.
+    auto success =
+        plain_ ? q.state.successes(d, other, q.version) : q.state.endings(d, other, q.version, statuses_);
     Proof p{.targets = q.state.targets_in(d, other), .succeeded = success.count, .latest = success.latest};
     p.needed = static_cast<uint32_t>(std::ceil(p.targets * percentage_ / 100.0 - 1e-9));
     if (percentage_ > 0 && p.targets > 0) p.needed = std::max(p.needed, 1u);
@@ -120,6 +125,8 @@ class EnvironmentProgressionRule final : public Rule {
 
   std::shared_ptr<const Selector> environments_;
   double percentage_ = 100;
+  std::vector<JobStatus> statuses_ = {JobStatus::kSuccessful};  // that count as a success
+  bool plain_ = true;                                           // only that one
   Duration soak_;
   std::optional<Duration> max_age_;
   bool any_ = false;

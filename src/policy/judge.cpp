@@ -26,18 +26,31 @@ const Compiled& compiled(const State& state, PolicyIx p) {
   return static_cast<const Compiled&>(*slot.compiled);
 }
 
-std::vector<PolicyIx> matching(const State& state, TargetIx t) {
+// The enabled policies, without those that say no to every resource of (deployment, environment).
+const std::vector<Memo::Candidate>& candidates(const State& state, Memo& memo, const TargetSlot& slot) {
+  auto [it, is_new] = memo.candidates.try_emplace({slot.deployment, slot.environment});
+  if (!is_new) return it->second;
+  SelectorInput input{.deployment = &state.deployments[slot.deployment].row,
+                      .environment = &state.environments[slot.environment].row};
+  state.policies.each([&](PolicyIx p, const PolicySlot& policy) {
+    if (!policy.row.enabled) return;
+    const Compiled& c = compiled(state, p);
+    const bool asks = c.selector && c.selector->uses("resource");
+    // A selector that cannot be read any more must not open a gate.
+    if (asks || !c.selector || c.selector->match(input) == Match::kYes)
+      it->second.push_back({p, asks ? &*c.selector : nullptr});
+  });
+  return it->second;
+}
+
+std::vector<PolicyIx> matching(const State& state, Memo& memo, TargetIx t) {
   const TargetSlot& slot = state.at(t);
   SelectorInput input{.resource = &state.resources[slot.resource].row,
                       .deployment = &state.deployments[slot.deployment].row,
                       .environment = &state.environments[slot.environment].row};
   std::vector<PolicyIx> found;
-  state.policies.each([&](PolicyIx p, const PolicySlot& policy) {
-    if (!policy.row.enabled) return;
-    const Compiled& c = compiled(state, p);
-    // A selector that cannot be read any more must not open a gate.
-    if (!c.selector || c.selector->match(input) == Match::kYes) found.push_back(p);
-  });
+  for (const Memo::Candidate& c : candidates(state, memo, slot))
+    if (!c.asks_resource || c.asks_resource->match(input) == Match::kYes) found.push_back(c.policy);
   return found;
 }
 
@@ -106,6 +119,7 @@ Memo& memo_of(const State& state) {
   }
   Memo& memo = *static_cast<Memo*>(state.policy_memo.get());
   if (memo.epoch != state.policy_epoch) {
+    memo.candidates.clear();
     memo.set_numbers.clear();
     memo.sets.clear();
     memo.watched.clear();
@@ -118,7 +132,7 @@ const RuleSet& rules_of(const State& state, TargetIx target) {
   Memo& memo = memo_of(state);
   const TargetSlot& slot = state.at(target);
   if (slot.policy_epoch != state.policy_epoch || slot.policy_set >= memo.sets.size()) {
-    std::vector<PolicyIx> policies = matching(state, target);
+    std::vector<PolicyIx> policies = matching(state, memo, target);
     auto [it, is_new] = memo.set_numbers.try_emplace(policies, static_cast<uint32_t>(memo.sets.size()));
     if (is_new) memo.sets.push_back(make_set(state, policies));
     slot.policy_set = it->second;
@@ -134,7 +148,8 @@ Judgement judge(const State& state, Time now, TargetIx target, VersionIx version
   const bool has_dependencies = !state.dependencies_of(version).empty();
   bool dependencies_asked = !has_dependencies;
   Judgement all;
-  auto no = [&](const Evaluation& e) {
+  auto no = [&](const Evaluation& e, bool for_the_resource) {
+    if (for_the_resource) memo_of(state).wait_for_resource(target);
     all.verdict = e.verdict;
     all.needs_approval = e.needs_approval;
     if (e.next_at) all.next_at = all.next_at ? std::min(*all.next_at, *e.next_at) : e.next_at;
@@ -142,7 +157,8 @@ Judgement judge(const State& state, Time now, TargetIx target, VersionIx version
   for (const BoundRule& b : set.rules) {
     if (!dependencies_asked && b.cost > kDependencyCost) {
       dependencies_asked = true;
-      if (Evaluation e = evaluate_version_dependencies(q); e.verdict != Verdict::kAllowed) return no(e), all;
+      if (Evaluation e = evaluate_version_dependencies(q); e.verdict != Verdict::kAllowed)
+        return no(e, true), all;
     }
     if (is_waived(b, waiver)) continue;
     q.rule = b.row;
@@ -158,10 +174,11 @@ Judgement judge(const State& state, Time now, TargetIx target, VersionIx version
       continue;
     }
     all.excluded = b.rule && b.rule->excludes();
-    return no(e), all;
+    return no(e, b.rule && b.rule->looks_at_resource()), all;
   }
   if (!dependencies_asked)
-    if (Evaluation e = evaluate_version_dependencies(q); e.verdict != Verdict::kAllowed) return no(e), all;
+    if (Evaluation e = evaluate_version_dependencies(q); e.verdict != Verdict::kAllowed)
+      return no(e, true), all;
   return all;
 }
 
@@ -218,18 +235,22 @@ std::vector<Explained> explain(const State& state, Time now, TargetIx target, Ve
 
 namespace {
 
-// Asks the watched rules of these versions again, and marks the targets behind those that say something else
-// now.
+// Asks the watched rules of these versions again (one, or all that fit), and marks the targets behind those
+// that say something else now.
 template <class Fits>
-void ask_again(State& state, Time now, Fits&& fits) {
-  Memo& memo = memo_of(state);
-  for (auto it = memo.watched.begin(); it != memo.watched.end();) {
+void ask_again(State& state, Time now, std::optional<VersionIx> only, Fits&& fits) {
+  auto& watched = memo_of(state).watched;
+  auto from = [&](uint32_t version) {
+    return watched.lower_bound({VersionIx{version}, EnvironmentIx{0}, nullptr});
+  };
+  const auto end = only ? from(only->n + 1) : watched.end();
+  for (auto it = only ? from(only->n) : watched.begin(); it != end;) {
     auto& [version, environment, row] = it->first;
     Memo::Watched& w = it->second;
     const bool still_there = state.versions.used(version) && state.at(w.asked_for).exists &&
                              state.at(w.asked_for).environment == environment;
     if (!still_there) {
-      it = memo.watched.erase(it);
+      it = watched.erase(it);
       continue;
     }
     if (!fits(version, *w.rule->rule)) {
@@ -244,7 +265,7 @@ void ask_again(State& state, Time now, Fits&& fits) {
     w.satisfied_at = e.satisfied_at;
     w.next_at = e.next_at;
     const bool settled = e.verdict == Verdict::kAllowed && !w.begins_rollout;
-    settled ? it = memo.watched.erase(it) : ++it;
+    settled ? it = watched.erase(it) : ++it;
   }
 }
 
@@ -253,18 +274,46 @@ void ask_again(State& state, Time now, Fits&& fits) {
 void note_success(State& state, Time now, TargetIx target, VersionIx version) {
   const TargetSlot& slot = state.at(target);
   const Environment& environment = state.environments[slot.environment].row;
-  ask_again(state, now, [&](VersionIx v, const Rule& rule) {
-    return v == version && rule.looks_at_environment(environment);
+  ask_again(state, now, version,
+            [&](VersionIx, const Rule& rule) { return rule.looks_at_environment(environment); });
+  Memo& memo = memo_of(state);
+  for (TargetIx other : state.resources[slot.resource].targets)
+    if (other != target && memo.stop_waiting(other)) state.mark_dirty(other);
+}
+
+void note_ending(State& state, Time now, TargetIx target, VersionIx version, JobStatus status) {
+  const Environment& environment = state.environments[state.at(target).environment].row;
+  ask_again(state, now, version, [&](VersionIx, const Rule& rule) {
+    return rule.looks_at_ending(status) && rule.looks_at_environment(environment);
   });
-  for (TargetIx other : state.resources[slot.resource].targets) {
-    if (other == target || !state.at(other).exists) continue;
-    bool depends = rules_of(state, other).looks_at_resource;
-    for (VersionIx v : state.deployments[state.at(other).deployment].versions) {
-      if (depends) break;
-      depends = !state.dependencies_of(v).empty();
-    }
-    if (depends) state.mark_dirty(other);
-  }
+}
+
+namespace {
+
+bool depends(const State& state, DeploymentIx d, std::optional<DeploymentId> on) {
+  const auto& versions = state.deployments[d].versions;
+  return std::any_of(versions.begin(), versions.end(), [&](VersionIx v) {
+    const auto& needs = state.dependencies_of(v);
+    return std::any_of(needs.begin(), needs.end(),
+                       [&](const VersionDependency& need) { return !on || need.on == *on; });
+  });
+}
+
+}  // namespace
+
+void note_version(State& state, VersionIx version) {
+  const DeploymentIx own = state.versions[version].deployment;
+  const auto& targets = state.deployments[own].targets;
+  if (std::none_of(targets.begin(), targets.end(),
+                   [&](TargetIx t) { return state.at(t).current_version == version; }))
+    return;
+  const auto& sets = memo_of(state).sets;
+  const bool by_rule =
+      std::any_of(sets.begin(), sets.end(), [](const auto& s) { return s->looks_at_resource; });
+  state.deployments.each([&](DeploymentIx d, const DeploymentSlot&) {
+    if (d != own && (by_rule || depends(state, d, state.deployments[own].row.id)))
+      state.mark_deployment_dirty(d);
+  });
 }
 
 bool is_edited(const State& state) {
@@ -274,7 +323,12 @@ bool is_edited(const State& state) {
 }
 
 void note_edit(State& state) {
-  if (state.policies.size() == 0) return;
+  if (state.policies.size() == 0) {  // what versions say of themselves counts all the same
+    state.deployments.each([&](DeploymentIx d, const DeploymentSlot&) {
+      if (depends(state, d, std::nullopt)) state.mark_deployment_dirty(d);
+    });
+    return;
+  }
   memo_of(state).noted_epoch = state.policy_epoch;
   state.mark_all_dirty();
 }
@@ -295,7 +349,7 @@ void note_membership(State& state, Time now, DeploymentIx deployment, Environmen
   // Nobody can say whom an environment that is gone concerned.
   const Environment* row =
       state.environments.used(environment) ? &state.environments[environment].row : nullptr;
-  ask_again(state, now, [&](VersionIx v, const Rule& rule) {
+  ask_again(state, now, std::nullopt, [&](VersionIx v, const Rule& rule) {
     return state.versions[v].deployment == deployment && (!row || rule.looks_at_environment(*row));
   });
   // Somebody was told a place in a roll-out that is another one now.

@@ -46,6 +46,10 @@ std::vector<Explained> explain(const State& state, Time now, TargetIx target, Ve
 // ---- Waking those who wait for what happens elsewhere --------------------------------------------------
 // A version has become current on the target: marks whom that concerns.
 void note_success(State& state, Time now, TargetIx target, VersionIx version);
+// An attempt of the version ended otherwise on the target, for the first time in this way.
+void note_ending(State& state, Time now, TargetIx target, VersionIx version, JobStatus status);
+// A version's status has changed: it may be what other deployments ask for of this one.
+void note_version(State& state, VersionIx version);
 // Has a policy, environment or deployment been edited since note_edit? Then which rules match and what they
 // say of any target may be different.
 bool is_edited(const State& state);

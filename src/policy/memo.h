@@ -11,8 +11,15 @@
 namespace ctrlplane::policy {
 
 struct Memo {
-  uint32_t epoch = 0;        // of the policies; another one makes all of `sets` and `watched` worthless
+  uint32_t epoch = 0;  // of the policies; another one makes `candidates`, `sets` and `watched` worthless
   uint32_t noted_epoch = 0;  // up to which targets have been marked for edits
+  // What may match a target of (deployment, environment): so that only selectors which look at the resource
+  // are asked of each.
+  struct Candidate {
+    PolicyIx policy;
+    const Selector* asks_resource = nullptr;  // null: matches every resource there
+  };
+  std::map<std::pair<DeploymentIx, EnvironmentIx>, std::vector<Candidate>> candidates;
   std::map<std::vector<PolicyIx>, uint32_t> set_numbers;
   std::vector<std::unique_ptr<RuleSet>> sets;  // by number
 
@@ -32,6 +39,20 @@ struct Memo {
     std::optional<Time> satisfied_at, next_at;
   };
   std::map<std::tuple<VersionIx, EnvironmentIx, const PolicyRule*>, Watched> watched;
+
+  // Targets that were told no for what runs, or does not, beside them on their resource: by TargetIx. No
+  // epoch ends it: whoever is in it for no reason any more is looked at once for nothing.
+  std::vector<bool> awaits_resource;
+  void wait_for_resource(TargetIx t) {
+    if (t.n >= awaits_resource.size()) awaits_resource.resize(t.n + 1);
+    awaits_resource[t.n] = true;
+  }
+  // Has it waited?
+  bool stop_waiting(TargetIx t) {
+    const bool waited = t.n < awaits_resource.size() && awaits_resource[t.n];
+    if (waited) awaits_resource[t.n] = false;
+    return waited;
+  }
 };
 
 Memo& memo_of(const State& state);

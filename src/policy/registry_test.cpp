@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <fmt/core.h>
+
 #include "policy/compiled.h"
 
 namespace ctrlplane::policy {
@@ -50,6 +52,17 @@ TEST(ValidateRule, takes_null_for_absent_and_both_spellings_of_a_status) {
   EXPECT_EQ(
       complaint("retry", R"({"maxRetries":1,"retryOnStatuses":["invalidJobAgent","invalid_integration"]})"),
       "");
+  auto progression = [](std::string_view statuses) {
+    return complaint(
+        "environmentProgression",
+        fmt::format(R"({{"dependsOnEnvironmentSelector":"true","successStatuses":{}}})", statuses));
+  };
+  EXPECT_EQ(progression(R"(["skipped","externalRunNotFound","skipped"])"), "");
+  EXPECT_EQ(progression("null"), "");
+  EXPECT_EQ(progression("[]"), "rules[3].environmentProgression.successStatuses: must name a status");
+  EXPECT_EQ(
+      progression(R"(["inProgress"])"),
+      "rules[3].environmentProgression.successStatuses: 'inProgress' is not a status in which a job ends");
 }
 
 TEST(ValidateRule, refuses_what_would_be_ignored) {

@@ -86,6 +86,8 @@ class Rule {
   // Looks at how a version fares in other environments, and in this one.
   virtual bool looks_at_environments() const { return false; }
   virtual bool looks_at_environment(const Environment&) const { return false; }
+  // An attempt there that ended so, otherwise than successfully, may change what it says.
+  virtual bool looks_at_ending(JobStatus) const { return false; }
 };
 
 struct BoundRule {

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstddef>
+#include <utility>
 #include <vector>
 
 #include <boost/unordered/unordered_flat_map.hpp>
@@ -43,6 +44,7 @@ class GrowingMap {
     auto it = shard.find(key);
     return it == shard.end() ? nullptr : &it->second;
   }
+  Value* find(const Key& key) { return const_cast<Value*>(std::as_const(*this).find(key)); }
   // False if the key is there already: then nothing changes.
   bool add(const Key& key, Value value) {
     bool added = shards_[at(key)].emplace(key, value).second;

@@ -101,6 +101,7 @@ void State::remove_target(TargetIx t) {
   set_version_ref(slot.last_version, {});
   for (PastVersionIx& p : slot.past) set_version_ref(p.version, {});
   for (VersionIx& v : slot.denied) set_version_ref(v, {});
+  for (EndingIx& e : slot.endings) set_version_ref(e.version, {});
 
   auto& list = deployments[slot.deployment].targets;
   TargetIx moved = list.back();
@@ -145,14 +146,15 @@ void State::resource_changed(ResourceIx r) {
   const Resource& row = resources[r].row;
   std::vector<DeploymentIx> ds;
   std::vector<EnvironmentIx> es;
+  auto changes = [&](MemberSet& m) {
+    // What has not begun will find it among the candidates or the members: a load evaluates nothing twice.
+    if (m.queued && !m.walked && !m.leaving) return false;
+    return set_bit(m.resources, r.n, selects(m, row));
+  };
   for (uint32_t n = 0; n < deployments.bound(); ++n)
-    if (deployments.used({n}) &&
-        set_bit(deployments[{n}].members.resources, r.n, selects(deployments[{n}].members, row)))
-      ds.push_back({n});
+    if (deployments.used({n}) && changes(deployments[{n}].members)) ds.push_back({n});
   for (uint32_t n = 0; n < environments.bound(); ++n)
-    if (environments.used({n}) &&
-        set_bit(environments[{n}].members.resources, r.n, selects(environments[{n}].members, row)))
-      es.push_back({n});
+    if (environments.used({n}) && changes(environments[{n}].members)) es.push_back({n});
   for (DeploymentIx d : ds) each_environment_of(d, [&](EnvironmentIx e) { sync_target(d, e, r); });
   for (EnvironmentIx e : es) each_deployment_of(e, [&](DeploymentIx d) { sync_target(d, e, r); });
   for (TargetIx t : resources[r].targets) {
@@ -178,8 +180,9 @@ void State::enqueue(Work work) {
         return w.kind == work.kind && w.deployment == work.deployment && w.environment == work.environment;
       });
     m.queued = true;
+    m.walked = false;
   }
-  work_.push_back(work);
+  work_.push_back(std::move(work));
 }
 
 void State::remove_targets_of(ResourceIx r, EnvironmentIx e) {
@@ -197,10 +200,52 @@ void State::remove_for_good(TargetIx t) {
   if (had_row && !(heir && targets_[heir.n].has_row)) orphans_.insert(key);
 }
 
+// Chooses the resources to look at. Those that come or change from here on are looked at when they do.
+void State::begin(Work& work) {
+  ResourceWalk& walk = work.walk.emplace();
+  if (work.kind == Work::Kind::kLink) {
+    const MemberSet& theirs = environments[work.environment].members;
+    walk.among = deployments[work.deployment].members.resources & theirs.resources;
+    each_target_in(work.deployment, work.environment,
+                   [&](TargetIx t) { walk.among->add(targets_[t.n].resource.n); });
+    return;
+  }
+  MemberSet& m = work.kind == Work::Kind::kDeployment ? deployments[work.deployment].members
+                                                      : environments[work.environment].members;
+  m.walked = true;
+  // An environment that leaves takes targets along that no longer exist but have a row: any resource's.
+  if (m.leaving) return;
+  walk.among = m.selector ? candidates(*m.selector) : Roaring();
+  if (walk.among) *walk.among |= m.resources;
+}
+
+void State::visit(const Work& work, ResourceIx r, size_t& budget) {
+  auto spend = [&](size_t units) { budget -= std::min(budget, units); };
+  const Resource& row = resources[r].row;
+  switch (work.kind) {
+    case Work::Kind::kDeployment: {
+      DeploymentIx d = work.deployment;
+      MemberSet& m = deployments[d].members;
+      if (set_bit(m.resources, r.n, selects(m, row)))
+        each_environment_of(d, [&](EnvironmentIx e) { spend(1), sync_target(d, e, r); });
+      break;
+    }
+    case Work::Kind::kEnvironment: {
+      EnvironmentIx e = work.environment;
+      MemberSet& m = environments[e].members;
+      if (m.leaving)
+        spend(resources[r].targets.size()), remove_targets_of(r, e);
+      else if (set_bit(m.resources, r.n, selects(m, row)))
+        each_deployment_of(e, [&](DeploymentIx d) { spend(1), sync_target(d, e, r); });
+      break;
+    }
+    case Work::Kind::kLink: sync_target(work.deployment, work.environment, r); break;
+  }
+}
+
 // One unit of the budget is a resource looked at or a target synchronised: with many deployments a single
 // resource is many of those.
 bool State::step(Work& work, size_t& budget) {
-  auto spend = [&](size_t units) { budget -= std::min(budget, units); };
   if (work.kind == Work::Kind::kDeployment && deployments[work.deployment].members.leaving) {
     auto& targets = deployments[work.deployment].targets;
     for (; !targets.empty(); --budget) {
@@ -209,33 +254,8 @@ bool State::step(Work& work, size_t& budget) {
     }
     return true;
   }
-  for (; work.cursor < resources.bound(); ++work.cursor) {
-    if (budget == 0) return false;
-    ResourceIx r{work.cursor};
-    if (!resources.used(r)) continue;
-    --budget;
-    const Resource& row = resources[r].row;
-    switch (work.kind) {
-      case Work::Kind::kDeployment: {
-        DeploymentIx d = work.deployment;
-        MemberSet& m = deployments[d].members;
-        if (set_bit(m.resources, r.n, selects(m, row)))
-          each_environment_of(d, [&](EnvironmentIx e) { spend(1), sync_target(d, e, r); });
-        break;
-      }
-      case Work::Kind::kEnvironment: {
-        EnvironmentIx e = work.environment;
-        MemberSet& m = environments[e].members;
-        if (m.leaving)
-          spend(resources[r].targets.size()), remove_targets_of(r, e);
-        else if (set_bit(m.resources, r.n, selects(m, row)))
-          each_deployment_of(e, [&](DeploymentIx d) { spend(1), sync_target(d, e, r); });
-        break;
-      }
-      case Work::Kind::kLink: sync_target(work.deployment, work.environment, r); break;
-    }
-  }
-  return true;
+  if (!work.walk) begin(work);
+  return walk(*work.walk, budget, [&](ResourceIx r) { visit(work, r, budget); });
 }
 
 void State::finish(const Work& work) {
@@ -264,14 +284,10 @@ void State::derive() {
 
 void State::advance(size_t budget, std::vector<TargetKey>& gone) {
   while (budget > 0 && !work_.empty()) {
-    Work work = work_.front();
-    bool done = step(work, budget);
-    if (!done) {
-      work_.front() = work;
-      return;
-    }
+    if (!step(work_.front(), budget)) return;
+    Work done = std::move(work_.front());
     work_.pop_front();
-    finish(work);
+    finish(done);
   }
   for (; budget > 0 && !orphans_.empty(); --budget)
     gone.push_back(orphans_.extract(orphans_.begin()).value());

@@ -15,6 +15,7 @@ using testing::id;
 struct Rule {  // a selector the model can read itself
   enum class Kind : uint8_t { kUnset, kTrue, kFalse, kTerms } kind = Kind::kUnset;
   std::map<std::string, std::string> terms;
+  bool either = false;  // one of the terms is enough
 
   std::optional<std::string> text() const {
     switch (kind) {
@@ -25,16 +26,19 @@ struct Rule {  // a selector the model can read itself
     }
     std::string out;
     for (const auto& [key, value] : terms)
-      out += (out.empty() ? "" : " && ") + ("resource.metadata['" + key + "'] == '" + value + "'");
+      out += (out.empty() ? ""
+              : either    ? " || "
+                          : " && ") +
+             ("resource.metadata['" + key + "'] == '" + value + "'");
     return out;
   }
   bool matches(const Resource& r) const {
     if (kind != Kind::kTerms) return kind == Kind::kTrue;
     for (const auto& [key, value] : terms) {
       const std::string* have = r.metadata.find(key);
-      if (!have || *have != value) return false;
+      if ((have && *have == value) == either) return either;
     }
-    return true;
+    return !either;
   }
 };
 
@@ -165,7 +169,7 @@ class Membership {
   }
   // Everything linked with everything.
   void build_full_world() {
-    Rule all{Rule::Kind::kTrue, {}};
+    Rule all{Rule::Kind::kTrue, {}, false};
     for (uint64_t n = 0; n < 4; ++n) {
       put(System{.id = id<SystemId>(n), .name = "s"}), model_.systems.insert(id<SystemId>(n));
       put_side_with<Environment>(model_.environments, id<EnvironmentId>(n), all);
@@ -199,7 +203,7 @@ class Membership {
     return m;
   }
   Rule random_rule() {
-    Rule r{static_cast<Rule::Kind>(std::min(pick(8), 3u)), {}};
+    Rule r{static_cast<Rule::Kind>(std::min(pick(8), 3u)), {}, pick(2) == 0};
     if (r.kind != Rule::Kind::kTerms) return r;
     if (pick(3)) r.terms["env"] = pick(2) ? "prod" : "test";
     if (r.terms.empty() || pick(2)) r.terms["zone"] = std::string(1, static_cast<char>('a' + pick(3)));
@@ -322,6 +326,44 @@ TEST(Membership, is_what_three_nested_loops_say_however_it_came_about) {
       if (::testing::Test::HasFatalFailure()) FAIL() << "at step " << step;
     }
   }
+}
+
+TEST(Membership, looks_only_at_candidates_and_at_members_that_may_leave) {
+  State state{WorkspaceId{}};
+  std::vector<TargetKey> gone;
+  for (uint64_t n = 0; n < 1000; ++n) {
+    Resource r{.id = id<ResourceId>(n), .identifier = std::to_string(n)};
+    r.metadata = {{"rack", std::to_string(n / 4)}};
+    state.apply(Change::put(r));
+  }
+  Environment e{.id = id<EnvironmentId>(1), .name = "e"};
+  auto select = [&](const char* selector) {
+    e.resource_selector = selector;
+    state.apply(Change::put(e));
+  };
+  auto members = [&] {
+    return state.environments[state.environments.find(e.id)].members.resources.cardinality();
+  };
+  select("resource.metadata['rack'] == '17' && resource.identifier != '68'");
+  state.advance(5, gone);
+  EXPECT_TRUE(state.settled());
+  EXPECT_EQ(members(), 3u);
+  select("resource.metadata['rack'] in ['3', '4'] || resource.identifier == '999'");
+  state.advance(5, gone);
+  EXPECT_FALSE(state.settled()) << "3 that leave and 9 that come are more than a budget of 5";
+  // What comes after the walk has begun is looked at by itself.
+  Resource late{.id = id<ResourceId>(5), .identifier = "5"};
+  late.metadata = {{"rack", "3"}};
+  state.apply(Change::put(late));
+  state.advance(7, gone);
+  EXPECT_TRUE(state.settled());
+  EXPECT_EQ(members(), 10u);
+  select("resource.identifier.startsWith('99')");
+  state.advance(999, gone);
+  EXPECT_FALSE(state.settled());
+  state.advance(1, gone);
+  EXPECT_TRUE(state.settled());
+  EXPECT_EQ(members(), 11u);
 }
 
 TEST(Membership, uses_freed_slots_again) {

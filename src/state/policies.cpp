@@ -30,18 +30,7 @@ constexpr auto key_of_dependency = [](const VersionDependency& d) { return d.on;
 
 // ---- Policies ----------------------------------------------------------------------------------------
 
-void State::new_policy_epoch() {
-  ++policy_epoch;
-  policy_sets.assign(1, {});
-  policy_set_numbers_.clear();
-}
-
-uint32_t State::intern_policy_set(std::vector<PolicyIx> set) const {
-  if (set.empty()) return 0;
-  auto [it, added] = policy_set_numbers_.try_emplace(set, static_cast<uint32_t>(policy_sets.size()));
-  if (added) policy_sets.push_back(std::move(set));
-  return it->second;
-}
+void State::new_policy_epoch() { ++policy_epoch; }
 
 void State::forget_rules(PolicyIx p) {
   for (const PolicyRule& rule : policies[p].row.rules)
@@ -79,7 +68,10 @@ void State::put(const Approval& row) {
   VersionIx v = versions.find(row.version);
   if (!v) return;
   put_sorted(versions[v].approvals, row, key_of_approval);
-  if (EnvironmentIx e = environments.find(row.environment)) mark_dirty_in(versions[v].deployment, e);
+  if (EnvironmentIx e = environments.find(row.environment))
+    mark_dirty_in(versions[v].deployment, e);
+  else
+    unheard_from_ = 0;  // loaded: the environment went, and the row was to go too
 }
 
 void State::erase(const Approval& row) {
@@ -120,6 +112,7 @@ void State::put(const PolicySkip& row) {
   put_sorted(versions[v].skips, row, key_of_skip);
   version_by_skip_[row.id] = v;
   if (row.expires_at) timers.add(*row.expires_at, TimerKind::kSkipExpiry, row.id.uuid);
+  if (row.environment && !environments.find(*row.environment)) unheard_from_ = 0;
   mark_skip_dirty(v, row);
 }
 
@@ -160,6 +153,18 @@ void State::forget_what_was_said(VersionIx v) {
   versions[v].skips.clear();
   versions[v].approvals.clear();
   versions[v].dependencies.clear();
+}
+
+void State::take_unheard(size_t budget, std::vector<Entity>& rows) {
+  for (; budget > 0 && any_unheard(); --budget, ++unheard_from_) {
+    if (!versions.used({unheard_from_})) continue;
+    const VersionSlot& v = versions[{unheard_from_}];
+    for (const Approval& a : v.approvals)
+      if (!environments.find(a.environment)) rows.emplace_back(a);
+    for (const PolicySkip& s : v.skips)
+      if (s.environment && !environments.find(*s.environment)) rows.emplace_back(s);
+  }
+  if (!any_unheard()) unheard_from_ = UINT32_MAX;
 }
 
 }  // namespace ctrlplane

@@ -122,19 +122,6 @@ TEST_F(StateWithPolicies, looks_for_the_policies_of_a_changed_resource_anew) {
   EXPECT_EQ(state.at(target(two, staging)).policy_epoch, state.policy_epoch);
 }
 
-TEST_F(StateWithPolicies, gives_equal_sets_of_policies_one_number_until_the_epoch_ends) {
-  const std::vector<PolicyIx> ab = {{0}, {1}}, b = {{1}};
-  EXPECT_EQ(state.intern_policy_set({}), 0u);
-  const uint32_t n = state.intern_policy_set(ab);
-  EXPECT_NE(n, state.intern_policy_set(b));
-  EXPECT_EQ(state.intern_policy_set(ab), n);
-  EXPECT_EQ(state.policy_sets[n], ab);
-  EXPECT_TRUE(state.policy_sets[0].empty());
-  put(policy(1));
-  EXPECT_EQ(state.policy_sets.size(), 1u);
-  EXPECT_EQ(state.policy_sets[state.intern_policy_set(b)], b);
-}
-
 TEST_F(StateWithPolicies, keeps_the_last_word_of_each_person_in_each_environment) {
   put(approval(production, "b"));
   put(approval(staging, "a"));

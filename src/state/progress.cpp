@@ -17,6 +17,19 @@ void each_version_of(const std::vector<PastVersionIx>& past, Fn&& fn) {
       fn(*it);
 }
 
+constexpr uint32_t bit(JobStatus s) { return 1u << static_cast<uint32_t>(s); }
+
+// When an attempt of the version first ended there in one of the statuses.
+std::optional<Time> first_ending(const TargetSlot& slot, VersionIx v, uint32_t statuses) {
+  std::optional<Time> first;
+  auto note = [&](VersionIx of, JobStatus status, Time at) {
+    if (of == v && (statuses & bit(status))) first = first ? std::min(*first, at) : at;
+  };
+  for (const PastVersionIx& p : slot.past) note(p.version, JobStatus::kSuccessful, p.first_success);
+  for (const EndingIx& e : slot.endings) note(e.version, e.status, e.first_at);
+  return first;
+}
+
 }  // namespace
 
 const State::Pair* State::pair(DeploymentIx d, EnvironmentIx e) const {
@@ -51,6 +64,22 @@ State::Success State::successes(DeploymentIx d, EnvironmentIx e, VersionIx v) co
   return {tally.count, tally.latest};
 }
 
+State::Success State::endings(DeploymentIx d, EnvironmentIx e, VersionIx v,
+                              std::span<const JobStatus> statuses) const {
+  const Pair* p = pair(d, e);
+  if (!p) return {};
+  uint32_t bits = 0;
+  for (JobStatus s : statuses) bits |= bit(s);
+  auto [it, is_new] = p->ended.try_emplace({v, bits});
+  if (!is_new) return it->second;
+  Success& found = it->second;
+  for (TargetIx t : p->targets) {
+    auto first = first_ending(targets_[t.n], v, bits);
+    if (first) found.latest = found.count++ == 0 ? *first : std::max(found.latest, *first);
+  }
+  return found;
+}
+
 std::vector<std::pair<DeploymentIx, EnvironmentIx>> State::take_changed_pairs() {
   std::vector<std::pair<DeploymentIx, EnvironmentIx>> all(changed_pairs_.begin(), changed_pairs_.end());
   changed_pairs_.clear();
@@ -62,6 +91,7 @@ void State::enter_pair(TargetIx t) {
   Pair& p = pairs_[{slot.deployment, slot.environment}];
   slot.at_in_pair = static_cast<uint32_t>(p.targets.size());
   p.targets.push_back(t);
+  p.ended.clear();
   p.epoch = ++membership_changes_;
   changed_pairs_.insert({slot.deployment, slot.environment});
   count_past(t);
@@ -76,6 +106,7 @@ void State::leave_pair(TargetIx t) {
   p.targets[slot.at_in_pair] = moved;
   targets_[moved.n].at_in_pair = slot.at_in_pair;
   p.targets.pop_back();
+  p.ended.clear();
   p.epoch = ++membership_changes_;
   changed_pairs_.insert({slot.deployment, slot.environment});
   // A walk over the pair's targets may already be past the place it moved to.
@@ -123,6 +154,7 @@ void State::replace_past(TargetIx t, const std::vector<PastVersion>& rows) {
   slot.past = std::move(past);
   slot.past.shrink_to_fit();
   if (slot.exists) count_past(t);
+  forget_ended(slot);
 }
 
 void State::replace_denied(TargetIx t, const std::vector<VersionId>& rows) {
@@ -136,6 +168,24 @@ void State::replace_denied(TargetIx t, const std::vector<VersionId>& rows) {
   for (VersionIx& v : slot.denied) set_version_ref(v, {});
   slot.denied = std::move(denied);
   slot.denied.shrink_to_fit();
+}
+
+void State::replace_endings(TargetIx t, const std::vector<Ending>& rows) {
+  TargetSlot& slot = targets_[t.n];
+  std::vector<EndingIx> endings;
+  for (const Ending& row : rows)
+    if (VersionIx v = versions.find(row.version)) endings.push_back({v, row.status, row.first_at});
+  if (endings == slot.endings) return;
+  for (const EndingIx& e : endings) ++versions[e.version].references;
+  for (EndingIx& e : slot.endings) set_version_ref(e.version, {});
+  slot.endings = std::move(endings);
+  slot.endings.shrink_to_fit();
+  forget_ended(slot);
+}
+
+void State::forget_ended(const TargetSlot& slot) {
+  if (!slot.exists) return;
+  pairs_.at({slot.deployment, slot.environment}).ended.clear();
 }
 
 }  // namespace ctrlplane

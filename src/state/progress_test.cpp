@@ -1,7 +1,10 @@
 // Targets and successes of a deployment in an environment against a count that walks over all rows.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <random>
+
+#include <fmt/core.h>
 
 #include "state/state.h"
 #include "state/testing.h"
@@ -50,7 +53,7 @@ class RandomProgress {
   // What the counters say is what the slots say, at any moment; the same number is the same set.
   void check() {
     std::map<std::pair<DeploymentIx, EnvironmentIx>, std::set<TargetKey>> sets;
-    std::map<std::tuple<DeploymentIx, EnvironmentIx, VersionIx>, State::Success> naive;
+    std::map<std::tuple<DeploymentIx, EnvironmentIx, VersionIx>, State::Success> naive, skipped;
     each_known([&](TargetIx t) {
       const TargetSlot& slot = state_.at(t);
       if (!slot.exists) return;
@@ -58,6 +61,10 @@ class RandomProgress {
       for (const PastVersionIx& p : slot.past) {
         State::Success& s = naive[{slot.deployment, slot.environment, p.version}];
         s.latest = s.count++ == 0 ? p.first_success : std::max(s.latest, p.first_success);
+      }
+      for (const auto& [version, at] : first_skipped_or_successful(slot)) {
+        State::Success& s = skipped[{slot.deployment, slot.environment, version}];
+        s.latest = s.count++ == 0 ? at : std::max(s.latest, at);
       }
     });
     for (uint32_t d = 0; d < state_.deployments.bound(); ++d)
@@ -70,10 +77,14 @@ class RandomProgress {
         const uint64_t epoch = state_.membership_epoch({d}, {e});
         ASSERT_EQ(epoch == 0, set.empty());
         ASSERT_EQ(set_of_epoch_.try_emplace(epoch, set).first->second, set) << "one number for two sets";
-        for (uint32_t v = 0; v < state_.versions.bound(); ++v)
-          ASSERT_EQ(state_.successes({d}, {e}, {v}),
-                    (naive[{DeploymentIx{d}, EnvironmentIx{e}, VersionIx{v}}]))
-              << "version " << v << " of deployment " << d << " in environment " << e;
+        for (uint32_t v = 0; v < state_.versions.bound(); ++v) {
+          SCOPED_TRACE(fmt::format("version {} of deployment {} in environment {}", v, d, e));
+          const auto at = std::tuple(DeploymentIx{d}, EnvironmentIx{e}, VersionIx{v});
+          ASSERT_EQ(state_.successes({d}, {e}, {v}), naive[at]);
+          ASSERT_EQ(state_.endings({d}, {e}, {v}, std::array{JobStatus::kSuccessful}), naive[at]);
+          ASSERT_EQ(state_.endings({d}, {e}, {v}, std::array{JobStatus::kSkipped, JobStatus::kSuccessful}),
+                    skipped[at]);
+        }
       }
   }
 
@@ -83,6 +94,17 @@ class RandomProgress {
     state_.resources.each([&](ResourceIx, const ResourceSlot& r) {
       for (TargetIx t : r.targets) fn(t);
     });
+  }
+  static std::map<VersionIx, Time> first_skipped_or_successful(const TargetSlot& slot) {
+    std::map<VersionIx, Time> first;
+    auto note = [&](VersionIx v, Time at) {
+      auto [it, is_new] = first.try_emplace(v, at);
+      if (!is_new) it->second = std::min(it->second, at);
+    };
+    for (const PastVersionIx& p : slot.past) note(p.version, p.first_success);
+    for (const EndingIx& e : slot.endings)
+      if (e.status == JobStatus::kSkipped) note(e.version, e.first_at);
+    return first;
   }
   void put(Entity e) { state_.apply(Change::put(std::move(e))); }
   void erase(Entity e) { state_.apply(Change::erase(std::move(e))); }
@@ -137,6 +159,9 @@ class RandomProgress {
     for (uint64_t v = 0; v < kVersions; ++v)
       if (pick(2)) row.past.push_back({version_id(d, v), kStart + seconds(pick(20))});
     if (pick(2)) row.denied.push_back(version_id(d, pick(kVersions)));
+    for (uint64_t v = 0; v < kVersions; ++v)
+      for (JobStatus s : {JobStatus::kSkipped, JobStatus::kFailure})
+        if (pick(3) == 0) row.endings.push_back({version_id(d, v), s, kStart + seconds(pick(20))});
     if (pick(2)) row.last_version = version_id(d, pick(kVersions));
     put(row);
   }

@@ -110,15 +110,6 @@ bool Selector::uses(std::string_view variable) const {
   return slot && program_->dependencies().reads(*slot);
 }
 
-std::vector<std::pair<std::string, std::string>> Selector::metadata_equalities() const {
-  std::vector<std::pair<std::string, std::string>> out;
-  auto slot = slot_of(subject_, "resource");
-  if (!slot) return out;
-  for (const cel::TextCondition& c : program_->dependencies().conditions)
-    if (c.path.slot == *slot && c.path.names.size() == 2 && c.path.names[0] == "metadata" &&
-        c.any_of.size() == 1)
-      out.emplace_back(c.path.names[1], c.any_of[0]);
-  return out;
-}
+Narrowing Selector::narrowing() const { return narrowing_of(program_->source()); }
 
 }  // namespace ctrlplane

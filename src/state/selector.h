@@ -6,13 +6,11 @@
 #pragma once
 
 #include <memory>
-#include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
 #include "base/result.h"
 #include "model/entities.h"
+#include "state/narrowing.h"
 
 namespace ctrlplane {
 
@@ -63,8 +61,8 @@ class Selector {
 
   // Can the value of that variable change the result?
   bool uses(std::string_view variable) const;
-  // Metadata that a resource must have for the result to be true: key and value. Not all there may be.
-  std::vector<std::pair<std::string, std::string>> metadata_equalities() const;
+  // What is known of the resources it can match. Reads its text again: for once, not for each resource.
+  Narrowing narrowing() const;
 
  private:
   Selector(std::unique_ptr<cel::Program> program, Subject subject);

@@ -192,13 +192,11 @@ TEST(Selector, says_what_it_depends_on) {
   EXPECT_TRUE(s.uses("deployment"));
   EXPECT_FALSE(s.uses("resource"));
   EXPECT_FALSE(s.uses("version"));
-  EXPECT_TRUE(s.metadata_equalities().empty());
-  EXPECT_EQ(
-      compiled("resource.metadata['a'] == 'x' && resource.metadata.b == 'y' && environment.name == 'z' && "
-               "resource.metadata['c'] in ['p', 'q'] && resource.kind == 'k'")
-          .metadata_equalities(),
-      (std::vector<std::pair<std::string, std::string>>{{"a", "x"}, {"b", "y"}}));
-  EXPECT_TRUE(compiled("resource.metadata['a'] == 'x' || true").metadata_equalities().empty());
+  EXPECT_EQ(s.narrowing().kind, Narrowing::Kind::kAll);
+  EXPECT_TRUE(s.narrowing().partial);
+  s = compiled("resource.metadata['a'] == 'x'");
+  EXPECT_EQ(s.narrowing().kind, Narrowing::Kind::kTerm);
+  EXPECT_EQ(s.narrowing().any_of, std::vector<std::string>{"x"});
 }
 
 }  // namespace

@@ -123,6 +123,7 @@ void State::erase(const Environment& row) {
   environments[e].members.leaving = true;
   environments.forget(row.id);
   shared_parts_.clear();
+  unheard_from_ = 0;
   enqueue({Work::Kind::kEnvironment, {}, e});
 }
 
@@ -236,8 +237,10 @@ void State::erase(const Provider& row) {
 
 void State::put(const Resource& row) {
   ResourceIx r = resources.find(row.id);
-  if (!r) r = resources.add(row.id);
+  bool is_new = !r;
+  if (is_new) r = resources.add(row.id);
   ResourceSlot& slot = resources[r];
+  resource_index_.put(r, is_new ? nullptr : &slot.row, row);
   rename(resource_by_identifier_, slot.row.identifier, row.identifier, r);
   if (slot.row.provider != row.provider) {
     if (slot.row.provider) resources_by_provider_[*slot.row.provider].remove(r.n);
@@ -254,6 +257,7 @@ void State::erase(const Resource& row) {
   const Resource& old = resources[r].row;
   unname(resource_by_identifier_, old.identifier, r);
   if (old.provider) resources_by_provider_[*old.provider].remove(r.n);
+  resource_index_.erase(r, old);
   resource_leaves(r);
   resources.remove(row.id);
 }
@@ -423,6 +427,7 @@ void State::put(const TargetState& row) {
   slot.last_status = row.last_status.value_or(JobStatus::kPending);
   slot.last_ended_at = row.last_ended_at.value_or(Time{});
   replace_past(t, row.past);
+  replace_endings(t, row.endings);
   mark_dirty(t);
 }
 
@@ -473,6 +478,8 @@ TargetState State::row_of(TargetIx t) const {
   for (const PastVersionIx& p : slot.past) row.past.push_back({versions[p.version].row.id, p.first_success});
   for (VersionIx v : slot.denied) row.denied.push_back(versions[v].row.id);
   row.last_version = version(slot.last_version);
+  for (const EndingIx& e : slot.endings)
+    row.endings.push_back({versions[e.version].row.id, e.status, e.first_at});
   return row;
 }
 
@@ -482,7 +489,6 @@ void State::put(const OutboxItem& row) {
   if (row.status == OutboxStatus::kDelivered || row.status == OutboxStatus::kAbandoned) return erase(row);
   outbox[row.id] = row;
   if (row.job && row.kind == OutboxKind::kStart) outbox_by_job_[*row.job] = row.id;
-  timers.add(row.next_attempt_at, TimerKind::kOutboxAttempt, row.id.uuid);
 }
 
 void State::erase(const OutboxItem& row) {

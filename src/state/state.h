@@ -21,6 +21,7 @@
 #include <roaring/roaring.hh>
 
 #include "model/change.h"
+#include "state/resource_index.h"
 #include "state/selector.h"
 #include "state/slots.h"
 #include "state/timers.h"
@@ -40,6 +41,7 @@ struct MemberSet {
   std::vector<SystemIx> systems;
   bool leaving = false;  // deleted; its targets are being taken down
   bool queued = false;   // a recomputation is under way
+  bool walked = false;   // and has begun: it will not see resources that come now
 };
 
 struct EnvironmentSlot {
@@ -71,7 +73,7 @@ struct VersionSlot {
   std::vector<Approval> approvals;              // by environment, then actor
   std::vector<PolicySkip> skips;                // by id
   std::vector<VersionDependency> dependencies;  // by the other deployment's id
-  uint32_t references = 0;  // from targets (desired, current, past, denied, last) and live jobs
+  uint32_t references = 0;  // from targets (desired, current, past, denied, last, endings) and live jobs
   bool erased = false;      // no candidate any more; the slot goes with the last reference
 };
 
@@ -110,6 +112,13 @@ struct PastVersionIx {
   bool operator==(const PastVersionIx&) const = default;
 };
 
+struct EndingIx {
+  VersionIx version;
+  JobStatus status;
+  Time first_at;
+  bool operator==(const EndingIx&) const = default;
+};
+
 struct TargetSlot {
   DeploymentIx deployment;
   EnvironmentIx environment;
@@ -129,7 +138,8 @@ struct TargetSlot {
   Time wake_at = Time::never();  // the earliest timer that is set for it
   std::vector<PastVersionIx> past;
   std::vector<VersionIx> denied;  // by a rollback rule
-  // Its policies as a number in State::policy_sets. Good only while policy_epoch is State's.
+  std::vector<EndingIx> endings;  // of attempts that were not successful
+  // Its policies as a number that src/policy gave them. Good only while policy_epoch is State's.
   mutable uint32_t policy_set = 0;
   mutable uint32_t policy_epoch = 0;
   uint16_t attempts = 0;
@@ -137,6 +147,12 @@ struct TargetSlot {
   bool exists = false;   // selectors and links hold now
   bool has_row = false;  // something is stored about it
   bool dirty = false;
+};
+
+// A walk over resources that can pause.
+struct ResourceWalk {
+  std::optional<Roaring> among;  // nullopt: all there are
+  uint32_t next = 0;
 };
 
 struct IdempotencySlot {
@@ -187,6 +203,17 @@ class State {
   const Provider* provider_named(std::string_view name) const;
   std::vector<ResourceIx> resources_of(ProviderId provider) const;
   size_t resource_count_of(ProviderId provider) const;
+  // From the index: no other resource gives the selector a result that is sought. Nullopt: it may be any.
+  std::optional<Roaring> candidates(const Narrowing& narrowing, Sought sought) const {
+    return resource_index_.candidates(narrowing, sought);
+  }
+  std::optional<Roaring> candidates(const Selector& selector, Sought sought = Sought::kYes) const {
+    return candidates(selector.narrowing(), sought);
+  }
+  // fn(ResourceIx) for each resource that is there when its turn comes, as long as there is `budget`: one
+  // unit each, and what fn itself takes off. False: paused, call it again.
+  template <class Fn>
+  bool walk(ResourceWalk& walk, size_t& budget, Fn&& fn) const;
   VersionIx version_tagged(DeploymentIx d, std::string_view tag) const;
   std::optional<OutboxId> outbox_of(JobId job) const;
   // Null if there is none. An expired key or session may still be found.
@@ -209,9 +236,6 @@ class State {
   // ---- What src/policy keeps here: never stored, and derived from what is --------------------------
   // Raised whenever another policy may match somewhere: a policy, deployment or environment was written.
   uint32_t policy_epoch = 1;
-  // Lists of policies that targets have in common. 0 is the empty one; cleared with each new epoch.
-  mutable std::vector<std::vector<PolicyIx>> policy_sets{{}};
-  uint32_t intern_policy_set(std::vector<PolicyIx> set) const;
   // Verdicts that many targets share.
   mutable std::shared_ptr<void> policy_memo;
 
@@ -243,6 +267,9 @@ class State {
     bool operator==(const Success&) const = default;
   };
   Success successes(DeploymentIx d, EnvironmentIx e, VersionIx v) const;
+  // The same of the targets where an attempt of it ended in one of these statuses. It may walk over them all,
+  // once after each of them that has learnt something.
+  Success endings(DeploymentIx d, EnvironmentIx e, VersionIx v, std::span<const JobStatus> statuses) const;
   // Agents that the deployment's selector matches, by id.
   std::vector<AgentIx> agents_for(DeploymentIx d) const;
 
@@ -253,6 +280,11 @@ class State {
   // All of it at once: for a state that is being loaded.
   void derive();
   bool settled() const { return work_.empty() && orphans_.empty(); }
+
+  // Approvals and skips in environments that are gone: their rows are to be erased. Looks at up to `budget`
+  // versions; there is more to look at until any_unheard() says no.
+  void take_unheard(size_t budget, std::vector<Entity>& rows);
+  bool any_unheard() const { return unheard_from_ < versions.bound(); }
 
   // Pairs whose set of existing targets has changed since this was last asked.
   std::vector<std::pair<DeploymentIx, EnvironmentIx>> take_changed_pairs();
@@ -266,6 +298,7 @@ class State {
 
   void mark_dirty(TargetIx t);
   void mark_dirty_in(DeploymentIx d, EnvironmentIx e);
+  void mark_deployment_dirty(DeploymentIx d);
   void mark_all_dirty();
   // Next target to look at again, or none.
   std::optional<TargetIx> pop_dirty();
@@ -293,7 +326,7 @@ class State {
     enum class Kind : uint8_t { kDeployment, kEnvironment, kLink } kind;
     DeploymentIx deployment;
     EnvironmentIx environment;
-    uint32_t cursor = 0;
+    std::optional<ResourceWalk> walk = {};  // once it has begun
   };
   struct TargetIxKey {
     DeploymentIx d;
@@ -366,13 +399,13 @@ class State {
   void set_version_ref(VersionIx& slot, VersionIx to);
   void index_version(VersionIx v);
   void unindex_version(VersionIx v);
-  void mark_deployment_dirty(DeploymentIx d);
 
   // policies.cpp
   void new_policy_epoch();
   void forget_rules(PolicyIx p);
   void forget_what_was_said(VersionIx v);
   void mark_skip_dirty(VersionIx v, const PolicySkip& row);
+  uint32_t unheard_from_ = UINT32_MAX;  // the version from which on such rows have not been looked for
 
   // progress.cpp
   struct Tally {
@@ -384,6 +417,8 @@ class State {
     std::vector<TargetIx> targets;  // existing ones
     uint64_t epoch = 0;
     std::map<VersionIx, Tally> successes;  // of versions that have any
+    // What endings() found, by statuses as bits, until a target comes, goes or learns.
+    mutable std::map<std::pair<VersionIx, uint32_t>, Success> ended;
   };
   const Pair* pair(DeploymentIx d, EnvironmentIx e) const;
   void enter_pair(TargetIx t);
@@ -392,9 +427,13 @@ class State {
   void discount_past(TargetIx t);
   void replace_past(TargetIx t, const std::vector<PastVersion>& past);
   void replace_denied(TargetIx t, const std::vector<VersionId>& denied);
+  void replace_endings(TargetIx t, const std::vector<Ending>& endings);
+  void forget_ended(const TargetSlot& slot);
 
   // membership.cpp
   void enqueue(Work work);
+  void begin(Work& work);
+  void visit(const Work& work, ResourceIx r, size_t& budget);
   bool step(Work& work, size_t& budget);
   void finish(const Work& work);
   void resource_changed(ResourceIx r);
@@ -435,7 +474,6 @@ class State {
   std::set<std::pair<DeploymentIx, EnvironmentIx>> changed_pairs_;
   std::map<RuleId, PolicyIx> policy_by_rule_;
   std::map<SkipId, VersionIx> version_by_skip_;
-  mutable std::map<std::vector<PolicyIx>, uint32_t> policy_set_numbers_;
 
   boost::unordered_flat_map<std::string, EnvironmentIx> environment_by_name_;
   boost::unordered_flat_map<std::string, DeploymentIx> deployment_by_name_;
@@ -447,6 +485,7 @@ class State {
   std::map<std::string, SessionId, std::less<>> session_by_token_;
   std::map<std::string, ProviderId, std::less<>> provider_by_name_;
   std::map<ProviderId, Roaring> resources_by_provider_;
+  ResourceIndex resource_index_;
   std::map<std::pair<DeploymentIx, std::string>, VersionIx> version_by_tag_;
   std::map<JobId, OutboxId> outbox_by_job_;
 
@@ -459,5 +498,23 @@ class State {
   };
   std::map<PartKey, StoredPart> shared_parts_;
 };
+
+template <class Fn>
+bool State::walk(ResourceWalk& walk, size_t& budget, Fn&& fn) const {
+  auto visit = [&](uint32_t n) {
+    walk.next = n + 1;
+    if (!resources.used({n})) return;
+    --budget;
+    fn(ResourceIx{n});
+  };
+  if (!walk.among) {
+    while (budget > 0 && walk.next < resources.bound()) visit(walk.next);
+    return walk.next >= resources.bound();
+  }
+  auto it = walk.among->begin();
+  it.equalorlarger(walk.next);
+  for (; budget > 0 && it.i.has_value; ++it) visit(*it);
+  return !it.i.has_value;
+}
 
 }  // namespace ctrlplane

@@ -15,7 +15,6 @@ namespace ctrlplane {
 enum class TimerKind : uint8_t {
   kAgentLease,  // the only kind on uptime
   kJobTimeout,
-  kOutboxAttempt,
   kIdempotencyExpiry,
   kSessionExpiry,
   kSkipExpiry,
@@ -26,7 +25,7 @@ template <class Instant>
 struct BasicTimer {
   Instant due;
   TimerKind kind;
-  Uuid subject;  // the job, outbox row, key, session or skip it concerns; a target's is State's own
+  Uuid subject;  // the job, key, session or skip it concerns; a target's is State's own
 };
 
 template <class Instant>

@@ -80,13 +80,18 @@ def test_old_versions_are_still_listed_read_and_their_tags_taken(ws):
     refusal(ws.post(versions_path(deployment), {"tag": "v0"}), 409)
 
 
-def test_the_status_of_a_retired_version_is_final_and_the_refusal_says_so(ws):
-    deployment = ws.make_deployment()
-    first = ws.make_version(deployment, "v0")
+def test_the_status_of_a_retired_version_can_be_changed(ws):
+    deployment, other = ws.make_deployment(), ws.make_deployment()
+    needs = {other: {"versionSelector": "true"}}
+    first = ws.post(versions_path(deployment), {"tag": "v0", "dependencies": needs}, status=200).json()
     for i in range(1, 130):
         ws.make_version(deployment, f"v{i}")
-    assert "retired" in refusal(ws.patch(f"/deployment-versions/{first}", {"status": "rejected"}), 409)["message"]
-    assert ws.get(f"/deployment-versions/{first}").json()["status"] == "ready"
+    path = f"/deployment-versions/{first['id']}"
+    changed = ws.patch(path, {"status": "rejected", "message": "a hole"}, status=202).json()
+    assert changed == {**first, "status": "rejected", "message": "a hole"}
+    assert ws.get(path, status=200).json() == changed
+    assert ws.get(versions_path(deployment) + "?limit=1000", status=200).json()["items"][-1] == changed
+    assert ws.patch(path, {"message": "closed"}, status=202).json()["status"] == "rejected"
 
 
 @pytest.mark.parametrize("status", ["unspecified", "building", "ready", "failed", "rejected", "paused"])
@@ -142,7 +147,11 @@ def test_dependencies_are_stored_with_the_version_or_refused_with_it(ws):
     listed = ws.get(f"/deployment-versions/{made['id']}/dependencies", status=200).json()
     assert [(d["dependencyDeploymentId"], d["versionSelector"]) for d in listed] == [(other,
                                                                                       "version.tag == 'v1'")]
-    ws.post(path, {"tag": "v2", "dependencies": {}}, status=200)
+    assert made["dependencies"] == needs
+    assert ws.get(f"/deployment-versions/{made['id']}", status=200).json() == made
+    free = ws.post(path, {"tag": "v2", "dependencies": {}}, status=200).json()
+    assert free["dependencies"] == {}
+    assert ws.get(path, status=200).json()["items"] == [free, made]
     refusal(ws.post(path, {"tag": "v3", "dependencies": {new_id(): {"versionSelector": "true"}}}), 404)
     for wrong in ({"x": {"versionSelector": "true"}}, {other: {"versionSelector": "version.tg"}},
                   {other: {"versionSelector": ""}}, {deployment: {"versionSelector": "true"}}):

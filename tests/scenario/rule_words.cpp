@@ -30,14 +30,15 @@ Status approvals(Words& words, JsonWriter& w) {
   return {};
 }
 
-// `after <environment selector> [on 75%] [soak 30m] [max age 24h] [any]`
+// `after <environment selector> [on 75%] [with successful,skipped] [soak 30m] [max age 24h] [any]`
 Status progression(Words& words, JsonWriter& w) {
-  w.member("dependsOnEnvironmentSelector", words.until({"on", "soak", "max", "any"}));
+  w.member("dependsOnEnvironmentSelector", words.until({"on", "with", "soak", "max", "any"}));
   if (words.take("on")) {
     std::string share = TRY(words.next("a percentage"));
     if (!share.ends_with('%')) return mistake(fmt::format("'{}' is no percentage", share));
     w.key("minimumSuccessPercentage").raw(share.substr(0, share.size() - 1));
   }
+  if (words.take("with")) write_list(w, "successStatuses", TRY(words.next("statuses")));
   if (words.take("soak")) w.member("minimumSoakTimeMinutes", TRY(in_units(words, minutes(1))));
   if (words.take("max age")) w.member("maximumAgeHours", TRY(in_units(words, hours(1))));
   if (words.take("any")) w.member("mode", "any");

@@ -14,19 +14,6 @@ const std::string& text(const store::SimStore::Row& row, size_t column) {
   return std::get<std::string>(row[column]);
 }
 
-// The little that the simulated worlds say in selectors: `true`, or one equality on metadata.
-bool selects(const Cell& selector, const std::string& metadata_json) {
-  const auto* expression = std::get_if<std::string>(&selector);
-  if (!expression) return false;
-  if (*expression == "true") return true;
-  size_t open = expression->find('\''), close = expression->find('\'', open + 1);
-  size_t open2 = expression->find('\'', close + 1), close2 = expression->find('\'', open2 + 1);
-  if (close2 == std::string::npos) return false;
-  std::string wanted = fmt::format("\"{}\":\"{}\"", expression->substr(open + 1, close - open - 1),
-                                   expression->substr(open2 + 1, close2 - open2 - 1));
-  return metadata_json.find(wanted) != std::string::npos;
-}
-
 }  // namespace
 
 // ---- Commits -------------------------------------------------------------------------------------------
@@ -44,6 +31,9 @@ void Checker::committed(const store::Commit& commit, const store::Owner& owner) 
   digest_ = mix64(digest_ ^ static_cast<uint64_t>(commit.now.us) ^ (commit.changes.size() << 48));
   for (const Change& c : commit.changes) {
     digest_ = mix64(digest_ ^ (c.entity.index() << 8) ^ static_cast<uint64_t>(c.op));
+    ledgers_[w].apply(c);
+    if (const auto* row = std::get_if<TargetState>(&c.entity); row && c.op == Change::Op::kErase)
+      chains_.erase({w, row->key});  // what it knew goes with the row
     if (c.op != Change::Op::kPut) continue;
     if (const auto* job = std::get_if<Job>(&c.entity)) check_job(commit, *job);
     if (const auto* version = std::get_if<Version>(&c.entity))
@@ -76,6 +66,7 @@ void Checker::check_job(const store::Commit& commit, const Job& job) {
       else if (o.created_seq != commit.seq)
         violate(3, fmt::format("job {} joined an attempt that had begun earlier", job.id.str()));
     }
+    judge(w, job);
   } else if (is_terminal(view.status) && job.status != view.status) {
     violate(4, fmt::format("job {} was {} and became {}", job.id.str(), to_string(view.status),
                            to_string(job.status)));
@@ -92,6 +83,7 @@ void Checker::check_job(const store::Commit& commit, const Job& job) {
     return;
   }
   active.erase(job.id);
+  if (was_active) note_end(w, job);
   // Declared lost while its agent, by its own reckoning, still held the lease.
   if (was_active && job.message.find("was lost") != std::string::npos && running_.contains({w, job.id})) {
     auto holds = holds_until_.find({w, job.id});
@@ -184,55 +176,6 @@ void Checker::at_rest(WorkspaceId w, Time now) {
           4, fmt::format("job {} is past its timeout and still {}", key.second.str(), to_string(job.status)));
     if (job.status == JobStatus::kPending && job.created_at + hours(1) < now)
       violate(4, fmt::format("job {} was never handed over (target {})", key.second.str(), job.target.str()));
-  }
-  check_targets_at_rest(w);
-}
-
-// From scratch: which targets exist, and does each run (or has it tried) its newest ready version?
-void Checker::check_targets_at_rest(WorkspaceId w) {
-  const auto &deployments = table_named("deployment"), &environments = table_named("environment"),
-             &resources = table_named("resource"), &versions = table_named("deployment_version"),
-             &targets = table_named("release_target"), &by_deployment = table_named("system_deployment"),
-             &by_environment = table_named("system_environment");
-  auto linked = [&](const Cell& d, const Cell& e) {
-    for (const auto& [key, row] : store_.rows(w, by_deployment))
-      if (row[1] == d && store_.rows(w, by_environment).contains({row[0], e})) return true;
-    return false;
-  };
-  for (const auto& [dk, d] : store_.rows(w, deployments)) {
-    const store::SimStore::Row* newest = nullptr;
-    size_t created = versions.column("created_at"), status = versions.column("status");
-    for (const auto& [vk, v] : store_.rows(w, versions))
-      if (v[versions.column("deployment_id")] == dk[0] && text(v, status) == "ready")
-        if (!newest || std::tie(v[created], v[0]) > std::tie((*newest)[created], (*newest)[0])) newest = &v;
-    if (!newest) continue;
-    for (const auto& [ek, e] : store_.rows(w, environments))
-      for (const auto& [rk, r] : store_.rows(w, resources)) {
-        const std::string& metadata = text(r, resources.column("metadata"));
-        if (!linked(dk[0], ek[0]) || !selects(d[deployments.column("resource_selector")], metadata) ||
-            !selects(e[environments.column("resource_selector")], metadata))
-          continue;
-        TargetKey key{{std::get<Uuid>(rk[0])}, {std::get<Uuid>(ek[0])}, {std::get<Uuid>(dk[0])}};
-        auto row = store_.rows(w, targets).find({rk[0], ek[0], dk[0]});
-        bool runs_it = false;
-        if (row != store_.rows(w, targets).end()) {
-          const Cell& current = row->second[targets.column("current_version_id")];
-          auto v = store_.rows(w, versions).find({current});
-          // A newer version that was paused stays where it is.
-          bool paused_and_newer = v != store_.rows(w, versions).end() &&
-                                  text(v->second, status) == "paused" &&
-                                  v->second[created] >= (*newest)[created];
-          runs_it = current == (*newest)[0] || paused_and_newer;
-        }
-        bool tried_or_busy = std::any_of(jobs_.begin(), jobs_.end(), [&](const auto& entry) {
-          const JobView& j = entry.second;
-          if (entry.first.first != w || j.target != key) return false;
-          return !is_terminal(j.status) || Cell(j.version.uuid) == (*newest)[0];
-        });
-        if (!runs_it && !tried_or_busy)
-          violate(4, fmt::format("target {} was forgotten: it neither runs nor has tried version {}",
-                                 key.str(), text(*newest, versions.column("tag"))));
-      }
   }
 }
 

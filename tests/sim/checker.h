@@ -1,7 +1,8 @@
 // Looks at what was committed, what agents did and what clients were told, and nothing else: it knows
 // none of the engine's code, so it cannot share its mistakes.
 //
-// Violations are counted by the promise they break (see the product's promises 1 to 7).
+// Violations are counted by the promise they break (see the product's promises 1 to 7); 0 is for the rules:
+// what a policy does not allow does not start.
 #pragma once
 
 #include <map>
@@ -9,6 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "sim/fault_counts.h"
+#include "sim/ledger.h"
+#include "sim/rulebook.h"
 #include "store/sim/sim_store.h"
 
 namespace ctrlplane::sim {
@@ -44,11 +48,18 @@ class Checker {
   // ---- At rest ---------------------------------------------------------------------------------------
   // After a long calm: nothing acknowledged is missing, nothing due was forgotten.
   void at_rest(WorkspaceId w, Time now);
+  // Some time into the calm: whatever every rule has allowed for a while runs, was tried or is under way.
+  // `now` is the time the workspace goes by.
+  void nothing_is_forgotten(WorkspaceId w, Time now);
 
   void set_boot(Duration boot) { boot_ = boot; }
   const std::vector<Violation>& violations() const { return violations_; }
   uint64_t commits() const { return commits_; }
   uint64_t digest() const { return digest_; }
+  Time last_now(WorkspaceId w) { return last_now_[w]; }
+  const Ledger& ledger(WorkspaceId w) { return ledgers_[w]; }
+  // What was judged: jobs, and how often each kind of rule had a say.
+  const FaultCounts& judged() const { return judged_; }
 
  private:
   struct JobView {
@@ -64,20 +75,41 @@ class Checker {
     std::optional<Time> due;  // handed over + timeout
   };
   using JobKey = std::pair<WorkspaceId, JobId>;
+  using Place = std::pair<WorkspaceId, TargetKey>;
+  // Attempts of one release on a target, counted from the jobs.
+  struct Chain {
+    ReleaseId release;
+    int64_t failures = 0;
+    JobStatus last = JobStatus::kPending;
+    Time ended;
+    Time busy_since;  // and how many jobs were made since then
+    int made = 0;
+    std::set<VersionId> tried;  // whatever came of it
+  };
 
   void violate(int promise, std::string what) { violations_.push_back({promise, std::move(what)}); }
   void check_job(const store::Commit& commit, const Job& job);
   static bool was_given_up(const JobView& job);
   bool has_row(WorkspaceId w, const std::string& table, const std::string& name) const;
-  void check_targets_at_rest(WorkspaceId w);
+
+  // ---- Rules (checker_rules.cpp) ---------------------------------------------------------------------
+  void judge(WorkspaceId w, const Job& job);
+  void judge_cause(const Ledger& ledger, const RuleBook& book, const Job& job, const Chain& before);
+  static bool must_be_left(const Ledger& ledger, const RuleBook& book, const TargetState& row);
+  void note_end(WorkspaceId w, const Job& job);
+  // The version that every rule has allowed there for a while; null: none, or it is hard to say.
+  static const Version* due_on(const Ledger& ledger, const TargetKey& target, Time now);
 
   const store::SimStore& store_;
   std::map<WorkspaceId, int64_t> last_seq_;
   std::map<WorkspaceId, Time> last_now_;
   std::map<WorkspaceId, int64_t> last_epoch_;
   std::map<JobKey, JobView> jobs_;
-  std::map<std::pair<WorkspaceId, TargetKey>, std::set<JobId>> active_;
-  std::map<std::pair<WorkspaceId, TargetKey>, std::set<JobId>> running_on_;
+  std::map<WorkspaceId, Ledger> ledgers_;
+  std::map<Place, Chain> chains_;
+  FaultCounts judged_;
+  std::map<Place, std::set<JobId>> active_;
+  std::map<Place, std::set<JobId>> running_on_;
   std::set<JobKey> running_;
   std::map<JobKey, int> starts_;
   std::map<JobKey, Duration> holds_until_;

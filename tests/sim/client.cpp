@@ -4,6 +4,8 @@
 
 #include <fmt/core.h>
 
+#include "sim/reviewers.h"
+
 namespace ctrlplane::sim {
 namespace {
 
@@ -18,9 +20,16 @@ bool may_be_retried(const Reply& r) {
 
 std::string env_selector(const std::string& env) { return "resource.metadata['env'] == '" + env + "'"; }
 
-ResourceInput node(int n, const std::string& env) {
-  return {fmt::format("node-{}", n), fmt::format("node-{}", n), "Node", "v1", {}, {{"env", env}}};
-}
+// What deployments and environments choose their resources by; some ask for metadata that is not everywhere.
+const char* const kSelectors[] = {
+    "resource.metadata['env'] == 'prod'",
+    "resource.metadata['env'] == 'staging'",
+    "resource.metadata['env'] in ['prod', 'staging']",
+    "'ring' in resource.metadata",
+    "resource.metadata['ring'] != 'b'",
+    "resource.name.endsWith('1') || resource.metadata['env'] == 'prod'",
+    "resource.kind == 'Node' && !(resource.metadata['ring'] == 'a')",
+};
 
 }  // namespace
 
@@ -44,6 +53,21 @@ void Client::send(Request request, int tries, Callback<Reply> done) {
                       send(std::move(request), tries - 1, std::move(done));
                     });
               });
+}
+
+ResourceInput Client::node(int n, const std::string& env) {
+  std::string name = fmt::format("node-{}", n);
+  ResourceInput in{name, name, "Node", "v1", {}, {{"env", env}}};
+  if (n % 3 < 2) in.metadata.set("ring", world_.rng.chance(0.9) == (n % 3 == 0) ? "a" : "b");
+  return in;
+}
+
+void Client::ask(Command c, std::string actor, int tries, Callback<Reply> done) {
+  Request r = keyed(std::move(c));
+  r.actor = std::move(actor);
+  send(std::move(r), tries, [done = std::move(done)](Reply reply) mutable {
+    if (done) done(std::move(reply));
+  });
 }
 
 void Client::create(Request request, Named what, Callback<Uuid> done) {
@@ -116,7 +140,8 @@ void Client::set_up(Callback<std::vector<AgentId>> done) {
   });
 }
 
-void Client::start() {
+void Client::start(Reviewers& reviewers) {
+  reviewers_ = &reviewers;
   act();
   watch();
 }
@@ -160,9 +185,13 @@ void Client::publish() {
   CreateVersion c{.deployment = d, .tag = tag};
   bool building = world_.rng.chance(0.1);
   if (building) c.status = VersionStatus::kBuilding;
+  if (world_.rng.chance(0.85)) c.metadata.set("channel", world_.rng.chance(0.7) ? "stable" : "beta");
+  if (reviewers_->have_policies() && world_.rng.chance(0.05))
+    if (DeploymentId on = deployments_[world_.rng.below(deployments_.size())]; on != d)
+      c.dependencies.push_back({on, "!version.tag.endsWith('7')"});
   create(keyed(std::move(c)), {"deployment_version", tag}, [=, this](Uuid id) {
     acknowledged_tags_[d].push_back(tag);
-    versions_.push_back({id});
+    reviewers_->published({id}, d);
     VersionStatus next = building                  ? VersionStatus::kReady
                          : world_.rng.chance(0.15) ? VersionStatus::kRejected
                          : world_.rng.chance(0.1)  ? VersionStatus::kPaused
@@ -185,11 +214,13 @@ void Client::change_selector() {
   if (world_.rng.chance(0.5)) {
     UpsertDeployment d = deployment_rows_[world_.rng.below(deployment_rows_.size())];
     d.resource_selector =
-        world_.rng.chance(0.7) ? "true" : env_selector(world_.rng.chance(0.5) ? "prod" : "staging");
+        world_.rng.chance(0.6) ? "true" : kSelectors[world_.rng.below(std::size(kSelectors))];
     send(keyed(d), 20, [](Reply) {});
   } else {
     UpsertEnvironment e = environments_[world_.rng.below(environments_.size())];
-    e.resource_selector = world_.rng.chance(0.7) ? env_selector(e.name) : "true";
+    if (world_.rng.chance(0.3)) e.resource_selector = "true";
+    if (world_.rng.chance(0.1))
+      e.resource_selector = env_selector(e.name) + " && 'ring' in resource.metadata";
     send(keyed(e), 20, [](Reply) {});
   }
 }

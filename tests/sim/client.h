@@ -16,7 +16,13 @@ class Client {
   Client(World& world, WorkspaceId w, std::string name) : world_(world), w_(w), name_(std::move(name)) {}
   // Builds the workspace's first entities; calls back with the ids of the pull agents when all is there.
   void set_up(Callback<std::vector<AgentId>> done);
-  void start();
+  void start(class Reviewers& reviewers);
+  // Asks with a key of its own, as anybody, and goes on asking until there is an answer or so many tries
+  // were for nothing.
+  void ask(Command c, std::string actor, int tries, Callback<Reply> done = nullptr);
+  const std::string& name() const { return name_; }
+  const std::vector<UpsertEnvironment>& environments() const { return environments_; }
+  const std::vector<DeploymentId>& deployments() const { return deployments_; }
   // Whatever was acknowledged before a read begins must be in it.
   void read_versions();
 
@@ -33,6 +39,7 @@ class Client {
   void change_selector();
   void change_resource();
   void set_provider();
+  ResourceInput node(int n, const std::string& env);
   void watch();
   void touch_a_job();
   void decide_lost_jobs();
@@ -50,7 +57,7 @@ class Client {
   std::vector<UpsertDeployment> deployment_rows_;
   std::vector<UpsertEnvironment> environments_;
   ProviderId provider_;
-  std::vector<VersionId> versions_;
+  class Reviewers* reviewers_ = nullptr;
   std::map<DeploymentId, std::vector<std::string>> acknowledged_tags_;
 };
 

@@ -23,7 +23,7 @@ constexpr const char* kHelp =
 struct Totals {
   uint64_t seeds = 0, failed = 0, commands = 0, commits = 0, starts = 0, least_commands = UINT64_MAX,
            least_faults = UINT64_MAX;
-  sim::FaultCounts faults;
+  sim::FaultCounts faults, judged;
   std::map<int, uint64_t> violations;
 };
 
@@ -53,6 +53,7 @@ void run_seed(uint64_t seed, bool verbose, Totals& totals) {
   totals.least_commands = std::min(totals.least_commands, out.commands);
   totals.least_faults = std::min(totals.least_faults, injected(out.faults));
   for (const auto& [kind, count] : out.faults) totals.faults[kind] += count;
+  for (const auto& [kind, count] : out.judged) totals.judged[kind] += count;
   for (const sim::Violation& v : out.violations) ++totals.violations[v.promise];
   if (out.violations.empty()) return;
   ++totals.failed;
@@ -67,8 +68,10 @@ void print(const Totals& t) {
              t.commands, t.least_commands, t.commits, t.starts);
   fmt::print("faults {} (least in a seed {}):\n", injected(t.faults), t.least_faults);
   for (const auto& [kind, count] : t.faults) fmt::print("  {:<34}{:>10}\n", kind, count);
-  fmt::print("violations by promise:");
-  for (int promise : {2, 3, 4, 5, 7}) {
+  fmt::print("judged by the rules:\n");
+  for (const auto& [what, count] : t.judged) fmt::print("  {:<34}{:>10}\n", what, count);
+  fmt::print("violations by promise (0: the rules):");
+  for (int promise : {0, 2, 3, 4, 5, 7}) {
     auto it = t.violations.find(promise);
     fmt::print("  {}: {}", promise, it == t.violations.end() ? 0 : it->second);
   }

@@ -67,6 +67,11 @@ void SimStorePort::load(WorkspaceId w, store::Token token, Callback<Result<Loade
                        std::move(done));
 }
 
+void SimStorePort::snapshot(WorkspaceId w, Callback<Result<Loaded>> done) {
+  call<Result<Loaded>>([&s = store_, w] { return load_state(s, w, {}); }, no_answer<Loaded>(),
+                       std::move(done));
+}
+
 void SimStorePort::commit(store::Commit c, Callback<store::CommitOutcome> done) {
   call<store::CommitOutcome>([&s = store_, c = std::move(c)] { return s.commit(std::span(&c, 1)).front(); },
                              store::CommitOutcome::kInDoubt, std::move(done));
@@ -91,6 +96,14 @@ void SimStorePort::beat(store::Replica r, Callback<Status> done) {
 void SimStorePort::ownerships(Callback<Result<Ownerships>> done) {
   call<Result<Ownerships>>([&s = store_] { return read_ownerships(s); }, no_answer<Ownerships>(),
                            std::move(done));
+}
+
+void SimStorePort::release(WorkspaceId w, store::Token token, Callback<Status> done) {
+  call<Status>([&s = store_, w, token] { return s.release(w, token); }, no_answer<void>(), std::move(done));
+}
+
+void SimStorePort::forget(store::ReplicaId r, Callback<Status> done) {
+  call<Status>([&s = store_, r] { return s.forget(r); }, no_answer<void>(), std::move(done));
 }
 
 }  // namespace ctrlplane::sim

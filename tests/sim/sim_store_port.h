@@ -34,12 +34,15 @@ class SimStorePort final : public StorePort {
   void acquire(WorkspaceId w, store::ReplicaId r, store::Token expected, store::Token token,
                Callback<Result<store::Owner>> done) override;
   void load(WorkspaceId w, store::Token token, Callback<Result<Loaded>> done) override;
+  void snapshot(WorkspaceId w, Callback<Result<Loaded>> done) override;
   void commit(store::Commit c, Callback<store::CommitOutcome> done) override;
   void read_job(WorkspaceId w, JobId job, Callback<Result<std::optional<Job>>> done) override;
   void read_version(WorkspaceId w, DeploymentId d, std::string tag,
                     Callback<Result<std::optional<Version>>> done) override;
   void beat(store::Replica r, Callback<Status> done) override;
   void ownerships(Callback<Result<Ownerships>> done) override;
+  void release(WorkspaceId w, store::Token token, Callback<Status> done) override;
+  void forget(store::ReplicaId r, Callback<Status> done) override;
 
  private:
   // Sends `work` to the store; `done` gets its value, or `silence` after the time-out.

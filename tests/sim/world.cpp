@@ -4,6 +4,7 @@
 
 #include "sim/agents.h"
 #include "sim/client.h"
+#include "sim/reviewers.h"
 
 namespace ctrlplane::sim {
 namespace {
@@ -59,7 +60,9 @@ void World::build() {
               std::make_unique<PullAgent>(*this, w, a, fmt::format("inst-{}-{}", agents_.size(), i), fences));
           agents_.back()->start();
         }
-      first->start();
+      reviewers_.push_back(std::make_unique<Reviewers>(*this, w, *first));
+      reviewers_.back()->start();
+      first->start(*reviewers_.back());
     });
   }
 }
@@ -164,6 +167,18 @@ void World::schedule_faults() {
   });
 }
 
+// Clocks were set in the storm; each owner goes by its own, and never back.
+Time World::time_of(WorkspaceId w) {
+  Time now = checker.last_now(w);
+  for (auto& p : processes_)
+    if (p && p->replica->loop(w)) now = std::max(now, p->executor->clock().wall());
+  return now;
+}
+
+void World::look_for_forgotten_work() {
+  for (WorkspaceId w : workspaces) checker.nothing_is_forgotten(w, time_of(w));
+}
+
 Outcome World::run() {
   build();
   weather.lose_request = weather.lose_answer = weather.late_request = weather.late_answer = 0.005;
@@ -173,13 +188,20 @@ Outcome World::run() {
   weather = {};
   time.run_until(kStorm + seconds(61));
   weather = {};
+  for (Duration t = minutes(20); t < kCalm; t = t + minutes(12)) {
+    time.run_until(kStorm + t);
+    look_for_forgotten_work();
+  }
   time.run_until(kStorm + kCalm);
+  look_for_forgotten_work();
   for (WorkspaceId w : workspaces) checker.at_rest(w, wall());
   for (auto& p : processes_)
     for (WorkspaceId w : workspaces)
       if (WorkspaceLoop* loop = p ? p->replica->loop(w) : nullptr; loop && loop->stats().missed_wakeups > 0)
         faults["MISSED WAKE-UPS"] += loop->stats().missed_wakeups;
-  return {commands, checker.commits(), starts, checker.digest(), faults, checker.violations()};
+  FaultCounts judged = checker.judged();
+  judged["policies written or changed"] = policies;
+  return {commands, checker.commits(), starts, checker.digest(), faults, judged, checker.violations()};
 }
 
 }  // namespace ctrlplane::sim

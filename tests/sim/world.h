@@ -35,6 +35,7 @@ struct Outcome {
   uint64_t starts = 0;
   uint64_t digest = 0;
   FaultCounts faults;
+  FaultCounts judged;
   std::vector<Violation> violations;
 };
 
@@ -55,6 +56,7 @@ class World {
   bool calm = false;  // no more faults, no more commands
   uint64_t commands = 0;
   uint64_t starts = 0;
+  uint64_t policies = 0;  // written or changed
 
   Time wall() const { return kEpoch + time.now(); }
   // Sends a request over the network to a replica and calls back once: with the reply, or kUnknown when none
@@ -74,11 +76,14 @@ class World {
   void one_fault();
   void crash(size_t i);
   void stop(size_t i);
+  Time time_of(WorkspaceId w);  // by which its owner decides
+  void look_for_forgotten_work();
 
   std::optional<size_t> direct_to_;  // the next calls go to this replica
   std::vector<std::unique_ptr<Process>> processes_;
   std::vector<std::unique_ptr<class PullAgent>> agents_;
   std::vector<std::unique_ptr<class Client>> clients_;
+  std::vector<std::unique_ptr<class Reviewers>> reviewers_;
   std::unique_ptr<class PushBackend> backend_;
 };
 

@@ -20,6 +20,7 @@ class StoreConformance : public testing::TestWithParam<std::string> {
 INSTANTIATE_TEST_SUITE_P(Stores, StoreConformance, testing::Values("sqlite", "postgres", "sim"),
                          [](const auto& info) { return info.param; });
 
+// Of a random entity: what it says of a version is of none that there is.
 bool is_hot(const Entity& e) {
   const Table& t = table_of(e);
   if (t.hot.kind != HotFilter::Kind::kWhere) return t.hot.kind == HotFilter::Kind::kAll;
@@ -56,6 +57,25 @@ TEST_P(StoreConformance, every_entity_comes_back_as_it_was_also_after_reopening)
     EXPECT_EQ(texts_of(all), texts_of(written));
     under_test_->reopen();
   }
+}
+
+TEST_P(StoreConformance, what_was_said_of_a_version_is_loaded_as_long_as_the_version_is) {
+  Held held = acquire_new(store(), random_);
+  const Version hot{.id = random_.id<VersionId>()};
+  const Version retired{.id = random_.id<VersionId>(), .retired = true};
+  std::vector<Entity> said;
+  for (VersionId v : {hot.id, retired.id, random_.id<VersionId>()}) {
+    said.push_back(Approval{.version = v, .environment = random_.id<EnvironmentId>(), .actor = "a"});
+    said.push_back(VersionDependency{.version = v, .on = random_.id<DeploymentId>(), .selector = "true"});
+  }
+  commit_now(store(), held, puts(said));
+  commit_now(store(), held, puts({hot, retired}));
+  EXPECT_EQ(load_rows(store(), held), (std::vector<Entity>{hot, said[0], said[1]}));
+  EXPECT_EQ(read_all(store(), held.id, table_for<Approval>()).size(), 3u) << "the others stay on record";
+  // Another workspace's version does not count.
+  Held other = acquire_new(store(), random_);
+  commit_now(store(), other, puts({said[0]}));
+  EXPECT_TRUE(load_rows(store(), other).empty());
 }
 
 TEST_P(StoreConformance, a_put_replaces_the_whole_row_and_an_erase_removes_it) {

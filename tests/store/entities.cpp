@@ -81,6 +81,14 @@ struct Filler {
     v.resize(random.below(4));
     for (VersionId& id : v) fill(id);
   }
+  void fill(std::vector<Ending>& v) {
+    v.resize(random.below(4));
+    for (Ending& e : v) {
+      fill(e.version);
+      fill(e.status);
+      fill(e.first_at);
+    }
+  }
   void fill(std::vector<PolicyRule>& v) {
     v.resize(random.below(4));
     for (PolicyRule& r : v) {

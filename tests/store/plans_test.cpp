@@ -76,6 +76,8 @@ TEST_F(SqlitePlans, hot_loads_and_pruning_use_their_indexes) {
   uses(hot_sql(Dialect::kSqlite, table_for<Job>()), "job_hot");
   uses(hot_sql(Dialect::kSqlite, table_for<Version>()), "deployment_version_hot");
   uses(hot_sql(Dialect::kSqlite, table_for<OutboxItem>()), "outbox_hot");
+  uses(hot_sql(Dialect::kSqlite, table_for<Approval>()), "deployment_version_hot");
+  uses(hot_sql(Dialect::kSqlite, table_for<Approval>()), "approval_1 (workspace_id=? AND version_id=?)");
   uses(prune_sql(Dialect::kSqlite, table_for<Job>(), "ended_at"), "job_ended");
   uses(prune_sql(Dialect::kSqlite, table_for<OutboxItem>(), "ended_at"), "outbox_ended");
   uses(prune_sql(Dialect::kSqlite, table_for<AuditEntry>(), "at"), "audit_entry_age");

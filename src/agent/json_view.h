@@ -12,12 +12,12 @@
 namespace ctrlplane::agent {
 
 // A view of one JSON value in a text that outlives it. The text has been checked by `parse`.
-class JsonText {
+class JsonView {
  public:
-  JsonText() = default;  // as null
+  JsonView() = default;  // as null
 
   // kInvalid if `text` is not one JSON value.
-  static Result<JsonText> parse(std::string_view text);
+  static Result<JsonView> parse(std::string_view text);
 
   std::string_view text() const { return text_; }
   bool is_null() const { return text_ == "null"; }
@@ -28,20 +28,20 @@ class JsonText {
   // Members of an object, or elements of an array (without names), in their order; none for other values.
   std::vector<Member> members() const;
   // The member of that name; null if there is none.
-  JsonText operator[](std::string_view name) const;
+  JsonView operator[](std::string_view name) const;
   // A string's value, unescaped; nullopt if it is not a string.
   std::optional<std::string> string() const;
   // A number's value, cut to an integer; nullopt if it is not a number.
   std::optional<int64_t> integer() const;
 
  private:
-  explicit JsonText(std::string_view text) : text_(text) {}
+  explicit JsonView(std::string_view text) : text_(text) {}
   std::string_view text_ = "null";
 };
 
-struct JsonText::Member {
+struct JsonView::Member {
   std::string name;
-  JsonText value;
+  JsonView value;
 };
 
 std::string json_quote(std::string_view text);

@@ -1,4 +1,4 @@
-#include "agent/json_text.h"
+#include "agent/json_view.h"
 
 #include <boost/json.hpp>
 
@@ -44,16 +44,16 @@ boost::json::value value_of(std::string_view text) {
 
 }  // namespace
 
-Result<JsonText> JsonText::parse(std::string_view text) {
+Result<JsonView> JsonView::parse(std::string_view text) {
   boost::json::parse_options options;
   options.max_depth = kMaxDepth;
   boost::json::error_code error;
   boost::json::parse(text, error, {}, options);
   if (error) return fail(ErrorCode::kInvalid, "not JSON: " + error.message());
-  return JsonText(trimmed(text));
+  return JsonView(trimmed(text));
 }
 
-std::vector<JsonText::Member> JsonText::members() const {
+std::vector<JsonView::Member> JsonView::members() const {
   std::vector<Member> members;
   if (!text_.starts_with('{') && !text_.starts_with('[')) return members;
   std::string_view rest = text_.substr(1, text_.size() - 2);
@@ -62,32 +62,32 @@ std::vector<JsonText::Member> JsonText::members() const {
     std::string_view first = first_value(rest);
     rest.remove_prefix(first.size());
     if (is_object()) {
-      member.name = JsonText(trimmed(first)).string().value_or("");
+      member.name = JsonView(trimmed(first)).string().value_or("");
       rest.remove_prefix(1);  // the colon
       first = first_value(rest);
       rest.remove_prefix(first.size());
     }
-    member.value = JsonText(trimmed(first));
+    member.value = JsonView(trimmed(first));
     members.push_back(std::move(member));
     if (!rest.empty()) rest.remove_prefix(1);  // the comma
   }
   return members;
 }
 
-JsonText JsonText::operator[](std::string_view name) const {
+JsonView JsonView::operator[](std::string_view name) const {
   if (is_object())
     for (const Member& member : members())
       if (member.name == name) return member.value;
   return {};
 }
 
-std::optional<std::string> JsonText::string() const {
+std::optional<std::string> JsonView::string() const {
   if (!is_string()) return std::nullopt;
   boost::json::value value = value_of(text_);
   return value.is_string() ? std::optional(std::string(value.get_string())) : std::nullopt;
 }
 
-std::optional<int64_t> JsonText::integer() const {
+std::optional<int64_t> JsonView::integer() const {
   boost::json::value value =
       value_of(text_.starts_with('-') || text_.find_first_of("0123456789") == 0 ? text_ : "null");
   if (value.is_int64()) return value.get_int64();

@@ -1,0 +1,370 @@
+"""Looks at what a run left behind, and says which promises were broken.
+
+`gather` reads: the API of every replica, the rows with psql, what the agents wrote down. Each check is a
+function of what was gathered alone, and yields one line of evidence per violation. A new promise is one more
+function.
+"""
+
+import json
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+
+NOBODY = "00000000-0000-0000-0000-000000000000"
+CHECKS = []  # (promise, function)
+
+
+def check(promise):
+    def add(function):
+        CHECKS.append((promise, function))
+        return function
+
+    return add
+
+
+@dataclass
+class Seen:
+    """Everything the checks look at. Workspaces are named by their ids throughout."""
+
+    live: dict = field(default_factory=dict)  # workspace → (kind, name) → (id, revision), as acknowledged
+    gone: dict = field(default_factory=dict)  # workspace → (kind, name), delete acknowledged
+    versions: dict = field(default_factory=dict)  # workspace → id → (deployment, tag), as acknowledged
+    newest: dict = field(default_factory=dict)  # deployment → tag
+    targets: dict = field(default_factory=dict)  # workspace → how many there must be
+    # What the API says through each replica, and what the rows say: source → workspace → Content.
+    content: dict = field(default_factory=dict)
+    starts: list = field(default_factory=list)  # of the agents' record: (job, resource, tag, agent)
+    ends: list = field(default_factory=list)
+    jobs: list = field(default_factory=list)  # rows of the table job
+    history: list = field(default_factory=list)  # of the owner rows, oldest first
+    replicas: dict = field(default_factory=dict)  # replica → its answer to GET /replicas
+    replica_count: int = 1
+    missed_wakeups: dict = field(default_factory=dict)  # (replica, workspace) → the most there were
+    endings: list = field(default_factory=list)  # processes that ended by themselves
+    surprises: dict = field(default_factory=dict)  # promise → evidence, from the clients
+    unanswered: list = field(default_factory=list)
+    unsettled: list = field(default_factory=list)
+
+
+@dataclass
+class Content:
+    objects: dict = field(default_factory=dict)  # (kind, name) → [(id, revision)]
+    versions: dict = field(default_factory=dict)  # id → (deployment, tag)
+    targets: dict = field(default_factory=dict)  # key → {"current", "job", "reason", "deployment"}
+
+
+# ---- Nothing is lost ---------------------------------------------------------------------------------------
+
+
+@check("no acknowledged write is lost")
+def nothing_lost(seen):
+    for source, workspaces in seen.content.items():
+        for workspace, live in seen.live.items():
+            content = workspaces[workspace]
+            for key, (ident, revision) in live.items():
+                found = content.objects.get(key, [])
+                if (ident, revision) not in found:
+                    yield (f"{source}, {workspace}: {key} {ident} revision {revision}; "
+                           f"there is {found or 'nothing'}")
+            for ident, (deployment, tag) in seen.versions.get(workspace, {}).items():
+                if content.versions.get(ident) != (deployment, tag):
+                    yield f"{source}, {workspace}: version {tag} {ident} of {deployment} is not there"
+
+
+@check("no acknowledged delete is undone")
+def nothing_comes_back(seen):
+    for source, workspaces in seen.content.items():
+        for workspace, gone in seen.gone.items():
+            for key in set(gone) & set(workspaces[workspace].objects):
+                yield f"{source}, {workspace}: {key} is there again"
+
+
+@check("no write is done twice")
+def nothing_twice(seen):
+    for source, workspaces in seen.content.items():
+        for workspace, content in workspaces.items():
+            for key, found in content.objects.items():
+                if len(found) > 1:
+                    yield f"{source}, {workspace}: {key} is there {len(found)} times: {found}"
+            for (deployment, tag), times in Counter(content.versions.values()).items():
+                if times > 1:
+                    yield f"{source}, {workspace}: version {tag} of {deployment} is there {times} times"
+
+
+@check("every replica says the same, and so does the store")
+def all_say_the_same(seen):
+    sources = list(seen.content)
+    for other in sources[1:]:
+        for workspace, content in seen.content[other].items():
+            first = seen.content[sources[0]][workspace]
+            for what in ("objects", "versions", "targets"):
+                a, b = getattr(first, what), getattr(content, what)
+                if a == b or (what == "targets" and not b):
+                    continue  # the rows do not say what targets there are
+                key = next(k for k in {**a, **b} if a.get(k) != b.get(k))
+                yield (f"{workspace}: {what} of {sources[0]} and {other} differ, e.g. {key}: {a.get(key)} "
+                       f"and {b.get(key)}")
+
+
+@check("every write is answered once the faults are over")
+def all_answered(seen):
+    yield from seen.unanswered
+
+
+# ---- Nothing starts twice ----------------------------------------------------------------------------------
+
+
+@check("no job is started twice")
+def nothing_starts_twice(seen):
+    agents = defaultdict(list)
+    for job, _, _, agent in seen.starts:
+        agents[job].append(agent)
+    for job, started in agents.items():
+        if len(started) > 1:
+            yield f"job {job} was started by {', '.join(started)}"
+
+
+@check("a job that ran was handed over, and a successful one ran to its end")
+def told_to_run(seen):
+    jobs = {job["id"]: job for job in seen.jobs}
+    for job, _, tag, agent in seen.starts:
+        row = jobs.get(job)
+        if row is None or row["started_at"] is None:
+            yield f"{agent} ran job {job} ({tag}), which the store does not know as started"
+    ended = {job for job, *_ in seen.ends}
+    for job in seen.jobs:
+        if job["status"] == "successful" and job["id"] not in ended:
+            yield f"job {job['id']} is successful, but did not run to its end"
+
+
+@check("one active release per target")
+def one_at_a_time(seen):
+    """A job is created only when the one before it on the same target has ended."""
+    by_target = defaultdict(list)
+    for job in seen.jobs:
+        by_target[job["target"]].append(job)
+    for target, jobs in by_target.items():
+        jobs.sort(key=lambda job: (job["created_at"], job["ended_at"] or float("inf")))
+        for before, after in zip(jobs, jobs[1:]):
+            if before["ended_at"] is None or before["ended_at"] > after["created_at"]:
+                yield f"{target}: job {after['id']} was created before {before['id']} had ended"
+
+
+# ---- Nothing is forgotten ----------------------------------------------------------------------------------
+
+
+@check("no held work is forgotten")
+def nothing_forgotten(seen):
+    """Every target runs the newest version of its deployment, or has a live job, or a reason is named."""
+    for source, workspaces in seen.content.items():
+        for workspace, content in workspaces.items():
+            if not content.targets:
+                continue  # the rows do not say it
+            if (count := len(content.targets)) != seen.targets[workspace]:
+                yield f"{source}, {workspace}: {count} targets instead of {seen.targets[workspace]}"
+            for key, target in content.targets.items():
+                newest = seen.newest.get(target["deployment"])
+                silent = not target["reason"] or target["reason"].startswith("up to date")
+                if target["current"] != newest and not target["job"] and silent:
+                    yield (f"{source}, {workspace}: {key} runs {target['current']}, not {newest}: "
+                           f"{target['reason']!r}")
+
+
+@check("the system settles: every last version reaches all its targets")
+def settled(seen):
+    yield from seen.unsettled
+
+
+@check("no wake-up is missed")
+def no_missed_wakeups(seen):
+    for (replica, workspace), count in seen.missed_wakeups.items():
+        if count:
+            yield f"{replica}, {workspace}: {count}"
+
+
+# ---- One owner ---------------------------------------------------------------------------------------------
+
+
+@check("at most one owner at a time; epochs rise, no seq is left out")
+def one_owner(seen):
+    last, owner = {}, {}  # workspace → its row before; the process that acquired it
+    for row in seen.history:
+        workspace = row["workspace"]
+        before, last[workspace] = last.get(workspace), row
+        if before is None:
+            owner[workspace] = row["process"]
+            continue
+        problem = what_is_wrong(before, row, owner[workspace])
+        if problem:
+            yield f"{workspace} at {row['at']}: {problem} (epoch {row['epoch']}, seq {row['seq']})"
+        if row["token"] != before["token"]:
+            owner[workspace] = row["process"]
+
+
+def what_is_wrong(before, row, owner):
+    """Of one change of an owner row; nothing if it is an acquisition, a commit, a release, or no change."""
+    if row["token"] != before["token"]:
+        if row["epoch"] != before["epoch"] + 1:
+            return f"a new token, but the epoch goes from {before['epoch']} to {row['epoch']}"
+        return "an acquisition changes seq" if row["seq"] != before["seq"] else None
+    if row["epoch"] != before["epoch"]:
+        return "a new epoch without a new token"
+    # The process that was there before the record began has no name in it.
+    if owner and row["process"] != owner:
+        return f"{row['process']} writes while {owner} owns it"
+    if row["seq"] != before["seq"]:
+        if row["seq"] != before["seq"] + 1:
+            return f"seq goes from {before['seq']} to {row['seq']}"
+        if row["replica"] == NOBODY:
+            return "a commit after the release"
+    elif row["replica"] not in (before["replica"], NOBODY):
+        return "another replica without a new token"
+    return None
+
+
+@check("all replicas agree on who owns what, and share it evenly")
+def replicas_agree(seen):
+    views = {}
+    for replica, answer in seen.replicas.items():
+        alive = [r for r in answer["items"] if r["state"] == "alive"]
+        if len(alive) != seen.replica_count:
+            yield f"{replica} sees {len(alive)} living replicas instead of {seen.replica_count}"
+        if answer["withoutOwner"]:
+            yield f"{replica}: without an owner: {answer['withoutOwner']}"
+        shares = sorted(len(r["workspaces"]) for r in alive)
+        if shares and shares[-1] - shares[0] > 1:
+            yield f"{replica}: uneven shares {shares}"
+        views[replica] = {w["id"]: r["address"] for r in answer["items"] for w in r["workspaces"]}
+    if len({json.dumps(view, sort_keys=True) for view in views.values()}) > 1:
+        yield f"they differ: {views}"
+
+
+# ---- What the clients and the supervisor saw meanwhile ----------------------------------------------------
+
+
+@check("no process ends by itself")
+def no_process_ends(seen):
+    yield from seen.endings
+
+
+# What clients may be surprised by; each is a promise of its own.
+CLIENT_PROMISES = [
+    "an answer shows every write acknowledged before it was asked for",
+    "answers are as described",
+    "a key is good everywhere once it is made",
+    "a revoked key is dead everywhere",
+    "every workspace is writable again soon after faults",
+    "the clients worked",
+]
+
+
+def judge(seen):
+    """Promise → evidence, for every promise; no evidence is a promise kept."""
+    verdicts = {promise: list(function(seen)) for promise, function in CHECKS}
+    for promise in [*CLIENT_PROMISES, *seen.surprises]:
+        verdicts.setdefault(promise, list(seen.surprises.get(promise, [])))
+    return verdicts
+
+
+# ---- Gathering ---------------------------------------------------------------------------------------------
+
+
+def read_record(path):
+    """The agents' record: (starts, ends)."""
+    lines = {"start": [], "end": []}
+    for line in path.read_text().splitlines():
+        word, job, resource, tag, agent, _ = line.split(" ")
+        lines[word].append((job, resource, tag, agent))
+    return lines["start"], lines["end"]
+
+
+def rows(cluster, query):
+    text = cluster.sql(f"SELECT coalesce(json_agg(x), '[]') FROM ({query}) x").strip()
+    return json.loads(text)
+
+
+JOBS = """SELECT id, concat_ws('-', resource_id, environment_id, deployment_id) AS target, status, live,
+                 created_at, handed_over_at, started_at, ended_at FROM job"""
+OBJECTS = """SELECT workspace_id AS workspace, 'system' AS kind, name, id, metadata FROM system UNION ALL
+             SELECT workspace_id, 'resource', identifier, id, metadata FROM resource"""
+VERSIONS = "SELECT workspace_id AS workspace, id, deployment_id AS deployment, tag FROM deployment_version"
+HISTORY = "SELECT workspace, epoch, seq, token, replica, process, at FROM faults.history ORDER BY n"
+
+
+def content_of_rows(cluster, workspaces):
+    contents = {workspace.id: Content() for workspace in workspaces}
+    for row in rows(cluster, OBJECTS):
+        content, metadata = contents[row["workspace"]], json.loads(row["metadata"])
+        add_object(content, row["kind"], row["name"], row["id"], metadata)
+    for row in rows(cluster, VERSIONS):
+        contents[row["workspace"]].versions[row["id"]] = (row["deployment"], row["tag"])
+    return contents
+
+
+def add_object(content, kind, name, ident, metadata):
+    revision = int(metadata["rev"]) if "rev" in metadata else None
+    content.objects.setdefault((kind, name), []).append((ident, revision))
+
+
+class ApiReader:
+    """Reads everything through one replica."""
+
+    def __init__(self, caller, url):
+        self.caller, self.url = caller, url
+
+    def get(self, path):
+        for _ in range(50):
+            answer = self.caller.call("GET", path, url=self.url, timeout=30)
+            if not answer.try_again:
+                break
+        assert answer.status == 200, f"GET {path} through {self.url}: {answer.status} {answer.text}"
+        return answer.body
+
+    def all(self, path):
+        offset = 0
+        while True:
+            page = self.get(f"{path}?limit=1000&offset={offset}")
+            yield from page["items"]
+            offset += 1000
+            if offset >= page["total"]:
+                return
+
+    def content(self, workspace):
+        base, content = f"/workspaces/{workspace.id}", Content()
+        for kind, path, name in (("system", "systems", "name"), ("resource", "resources", "identifier")):
+            for item in self.all(f"{base}/{path}"):
+                add_object(content, kind, item[name], item["id"], item["metadata"])
+        for deployment in workspace.deployments:
+            for item in self.all(f"{base}/deployments/{deployment}/versions"):
+                content.versions[item["id"]] = (deployment, item["tag"])
+        content.targets = self.targets(workspace)
+        return content
+
+    def replicas(self):
+        return self.get("/replicas")
+
+    def targets(self, workspace):
+        found = {}
+        for item in self.all(f"/workspaces/{workspace.id}/release-targets"):
+            target, state = item["releaseTarget"], item["state"]
+            found[target["key"]] = {"deployment": target["deploymentId"], "reason": state.get("reason", ""),
+                                    "current": state.get("currentVersion", {}).get("tag"),
+                                    "job": state.get("activeJob", {}).get("id")}
+        return found
+
+
+def gather(cluster, load, caller):
+    """What the run left behind; the caller adds what it saw meanwhile."""
+    ledger = load.ledger
+    readers = {r.name: ApiReader(caller, r.url) for r in cluster.replicas}
+    seen = Seen(live=dict(ledger.live), gone={w: set(keys) for w, keys in ledger.gone.items()},
+                versions=dict(ledger.versions), newest=dict(ledger.newest), replica_count=cluster.count,
+                targets={w.id: w.target_count for w in load.workspaces}, surprises=dict(ledger.surprises),
+                unanswered=list(ledger.unanswered))
+    for name, reader in readers.items():
+        seen.content[name] = {w.id: reader.content(w) for w in load.workspaces}
+        if cluster.count > 1:
+            seen.replicas[name] = reader.replicas()
+    seen.content["the store"] = content_of_rows(cluster, load.workspaces)
+    seen.starts, seen.ends = read_record(cluster.record)
+    seen.jobs, seen.history = rows(cluster, JOBS), rows(cluster, HISTORY)
+    return seen
