@@ -12,7 +12,8 @@ constexpr Duration kPatience = seconds(2);
 
 }  // namespace
 
-AccountsFollower::AccountsFollower(Executor& executor, StorePort& port, Replica& replica, Directory& directory)
+AccountsFollower::AccountsFollower(Executor& executor, StorePort& port, Replica& replica,
+                                   Directory& directory)
     : executor_(executor), port_(port), replica_(replica), directory_(directory) {}
 
 AccountsFollower::~AccountsFollower() { *alive_ = false; }
@@ -64,8 +65,8 @@ void AccountsFollower::refresh(Task done) {
     replica_.look();
     executor_.post_after(kPatience, [this, alive = alive_, now] {
       if (!*alive) return;
-      auto late = std::partition(waiters_.begin(), waiters_.end(),
-                                 [&](const Waiter& w) { return w.since > now; });
+      auto late =
+          std::partition(waiters_.begin(), waiters_.end(), [&](const Waiter& w) { return w.since > now; });
       for (auto it = late; it != waiters_.end(); ++it) executor_.post(std::move(it->done));
       waiters_.erase(late, waiters_.end());
     });

@@ -80,7 +80,8 @@ class Api {
   // To the workspace's loop if it is here. Otherwise the call goes to the replica that owns it, whole, and
   // `request` and `done` are dropped: nothing has been done yet.
   void submit(std::shared_ptr<Call> call, WorkspaceId workspace, ctrlplane::Request request, ReplyFn done);
-  void find_owner(std::shared_ptr<Call> call, WorkspaceId workspace, ctrlplane::Request request, ReplyFn done);
+  void find_owner(std::shared_ptr<Call> call, WorkspaceId workspace, ctrlplane::Request request,
+                  ReplyFn done);
   void note(const Call& call, int status, Duration took);
 
   Executor& executor_;

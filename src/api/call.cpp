@@ -319,13 +319,12 @@ void Call::pass_on(const Peer& peer, WorkspaceId home) {
   if (!passing_id_) passing_id_ = random_uuid();
   Forwarded what{.to = peer.id, .request = *passing_id_, .who = who_, .workspace = workspace_};
   auto self = shared_from_this();
-  Forwarder::Ends ends{
-      .answered = [self](net::Response response) { self->respond(std::move(response)); },
-      .streamed = [self](net::Response head) { return self->stream(std::move(head)); },
-      .failed =
-          [self](bool maybe_done) {
-            self->api_.post([self, maybe_done] { self->not_passed_on(maybe_done); });
-          }};
+  Forwarder::Ends ends{.answered = [self](net::Response response) { self->respond(std::move(response)); },
+                       .streamed = [self](net::Response head) { return self->stream(std::move(head)); },
+                       .failed =
+                           [self](bool maybe_done) {
+                             self->api_.post([self, maybe_done] { self->not_passed_on(maybe_done); });
+                           }};
   bool lasting = route().content_type == "text/event-stream";
   lasting ? api_.forwarder_.pass_stream(peer, home, request_, what, std::move(ends))
           : api_.forwarder_.pass(peer, home, request_, what, std::move(ends));
@@ -340,8 +339,9 @@ bool Call::may_be_repeated() const {
 
 void Call::not_passed_on(bool maybe_done) {
   if (maybe_done && !may_be_repeated())
-    return refuse({ErrorCode::kUnknown, "the replica that owns the workspace did not answer: look whether it "
-                                        "was done before you repeat it"});
+    return refuse({ErrorCode::kUnknown,
+                   "the replica that owns the workspace did not answer: look whether it "
+                   "was done before you repeat it"});
   Duration now = api_.boot();
   if (!in_trouble_since_) in_trouble_since_ = now;
   if (now - *in_trouble_since_ > kPassPatience)

@@ -81,7 +81,8 @@ std::optional<Forwarded> read(std::string_view text) {
   auto user = id_of<UserId>(text, "user");
   auto email = value_of(text, "email");
   if (!to || !request || !workspace || !user || !email) return std::nullopt;
-  Forwarded f{.to = *to, .request = *request, .who = {.user = *user, .email = *email}, .workspace = *workspace};
+  Forwarded f{
+      .to = *to, .request = *request, .who = {.user = *user, .email = *email}, .workspace = *workspace};
   f.who.instance_admin = value_of(text, "admin") == "yes";
   f.who.key = id_of<KeyId>(text, "key");
   f.who.session = id_of<SessionId>(text, "session");

@@ -12,7 +12,8 @@ T id(uint64_t n) {
 
 struct ForwardedRequest : ::testing::Test {
   Seal seal{"the secret of the cluster"};
-  net::Request request{.method = "POST", .path = "/api/v1/workspaces/a%2Fb/systems", .query = "x=1", .body = "{}"};
+  net::Request request{
+      .method = "POST", .path = "/api/v1/workspaces/a%2Fb/systems", .query = "x=1", .body = "{}"};
   Forwarded what{.to = id<store::ReplicaId>(1),
                  .request = Uuid::from_halves(8, 2),
                  .who = {.user = id<UserId>(3), .email = "ü; key=x@example.com"},

@@ -12,11 +12,19 @@ constexpr Duration kStreamIdle = seconds(60);  // a stream says something every 
 constexpr size_t kMaxRefusal = 1 << 20;        // of a stream
 
 // Of one connection only, or replaced by what the sender found out, or not for outsiders to say.
-constexpr std::array<std::string_view, 13> kNotPassedOn = {
-    "connection", "keep-alive",    "transfer-encoding", "te",
-    "trailer",    "upgrade",       "content-length",    "host",
-    "expect",     "authorization", "x-api-key",         "proxy-connection",
-    "proxy-authorization"};
+constexpr std::array<std::string_view, 13> kNotPassedOn = {"connection",
+                                                           "keep-alive",
+                                                           "transfer-encoding",
+                                                           "te",
+                                                           "trailer",
+                                                           "upgrade",
+                                                           "content-length",
+                                                           "host",
+                                                           "expect",
+                                                           "authorization",
+                                                           "x-api-key",
+                                                           "proxy-connection",
+                                                           "proxy-authorization"};
 
 bool is_passed_on(const net::Header& header) {
   auto is = [&](std::string_view name) { return net::same_name(header.name, name); };
@@ -88,7 +96,7 @@ struct Forwarder::Passing : std::enable_shared_from_this<Passing> {
   }
   void end(const std::expected<void, net::Failure>& how) {
     if (stream) return stream->close();
-    how && head ? answer(*std::move(head)) : fail(!how && how.error().maybe_sent);
+    how&& head ? answer(*std::move(head)) : fail(!how && how.error().maybe_sent);
   }
 };
 
@@ -120,10 +128,9 @@ void Forwarder::pass(const Peer& peer, WorkspaceId home, const net::Request& req
 void Forwarder::pass_stream(const Peer& peer, WorkspaceId home, const net::Request& request,
                             const Forwarded& what, Ends ends) {
   auto passing = begin(peer, home, std::move(ends));
-  net::StreamEvents events{
-      .on_head = [passing](net::Response head) { passing->begin(std::move(head)); },
-      .on_data = [passing](std::string_view piece) { return passing->take(piece); },
-      .on_end = [passing](std::expected<void, net::Failure> how) { passing->end(how); }};
+  net::StreamEvents events{.on_head = [passing](net::Response head) { passing->begin(std::move(head)); },
+                           .on_data = [passing](std::string_view piece) { return passing->take(piece); },
+                           .on_end = [passing](std::expected<void, net::Failure> how) { passing->end(how); }};
   auto handle = client_.stream(outgoing(peer, request, what, seal_), kStreamIdle, std::move(events));
   std::lock_guard lock(passing->mutex);
   passing->handle = std::move(handle);

@@ -32,7 +32,8 @@ class Forwarder {
   ~Forwarder();
 
   const Seal& seal() const { return seal_; }
-  void pass(const Peer& peer, WorkspaceId home, const net::Request& request, const Forwarded& what, Ends ends);
+  void pass(const Peer& peer, WorkspaceId home, const net::Request& request, const Forwarded& what,
+            Ends ends);
   // For a request whose answer is a stream of events.
   void pass_stream(const Peer& peer, WorkspaceId home, const net::Request& request, const Forwarded& what,
                    Ends ends);

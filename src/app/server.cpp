@@ -190,7 +190,7 @@ Status Server::bootstrap() {
 void Server::ask_until_owned(const Bootstrap& command, Duration give_up,
                              std::shared_ptr<std::promise<Reply>> answered) {
   replica_->submit(kInstanceWorkspace, {command}, [this, command, give_up, answered](Reply reply) {
-    if (!reply && others_have_users_) reply = Answer{};
+    if (!reply && others_have_users_ && replica_->has_company()) reply = Answer{};
     bool try_again = !reply && http_status(reply.error().code) == 503 && clock_.boot() < give_up;
     if (!try_again) return answered->set_value(std::move(reply));
     executor_->post_after(

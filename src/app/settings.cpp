@@ -53,7 +53,8 @@ void add_serve_options(CLI::App& verb, ServeSettings& s) {
 std::string describe(const ServeSettings& s) {
   auto hidden = [](const std::string& secret) { return secret.empty() ? "" : "(hidden)"; };
   return fmt::format(
-      "listen = \"{}\"\nadvertise = \"{}\"\ndatabase = \"{}\"\ntls-certificate = \"{}\"\ntls-key = \"{}\"\nadmin-email = \"{}\"\n"
+      "listen = \"{}\"\nadvertise = \"{}\"\ndatabase = \"{}\"\ntls-certificate = \"{}\"\ntls-key = "
+      "\"{}\"\nadmin-email = \"{}\"\n"
       "# admin-password {}\n# admin-key {}\nlog-level = \"{}\"\nlog-format = \"{}\"\nkeep-jobs-days = {}\n"
       "keep-audit-days = {}\nkeep-outbox-days = {}\nsession-days = {}\nshutdown-seconds = {}\nsecure-cookies "
       "= {}\n",

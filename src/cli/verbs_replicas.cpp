@@ -59,7 +59,8 @@ Outcome<void> replicas(Session& s) {
   s.console.out << table.render(s.console.out_is_terminal ? s.console.width : 0, s.console.colour);
   size_t orphans = answer.as_object().at("withoutOwner").as_array().size();
   if (orphans > 0)
-    s.console.err << fmt::format("{} workspaces have no owner just now; they get one within the lease\n", orphans);
+    s.console.err << fmt::format("{} workspaces have no owner just now; they get one within the lease\n",
+                                 orphans);
   return {};
 }
 

@@ -27,9 +27,9 @@ struct Placement {
   bool operator==(const Placement&) const = default;
 };
 
-// What `self` should do now. Workspaces without an owner go to the seat with the fewest. Where none is without
-// an owner, the seat with the most gives one away as long as another has at least two fewer. A replica that
-// has no seat takes nothing, and gives away what it has one by one as long as there are seats.
+// What `self` should do now. Workspaces without an owner go to the seat with the fewest. Where none is
+// without an owner, the seat with the most gives one away as long as another has at least two fewer. A
+// replica that has no seat takes nothing, and gives away what it has one by one as long as there are seats.
 Placement place(const Placing& placing);
 
 }  // namespace ctrlplane

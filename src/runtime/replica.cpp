@@ -134,8 +134,9 @@ void Replica::note_orphans(Duration asked) {
     if (!o.replica.is_nil() && lives(o.replica)) owned.insert(o.workspace);
   for (WorkspaceId w : wanted_)
     if (!owned.contains(w)) orphan_since_.try_emplace(w, asked);
-  std::erase_if(orphan_since_,
-                [&](const auto& entry) { return owned.contains(entry.first) || !wanted_.contains(entry.first); });
+  std::erase_if(orphan_since_, [&](const auto& entry) {
+    return owned.contains(entry.first) || !wanted_.contains(entry.first);
+  });
 }
 
 // Rows of processes that ended badly.
@@ -246,10 +247,13 @@ void Replica::give_drained(WorkspaceId workspace, std::function<void()> then) {
 
 // ---- Ending ----------------------------------------------------------------------------------------------
 
+bool Replica::has_company() const {
+  return std::any_of(seen_.begin(), seen_.end(),
+                     [&](const auto& s) { return s.first != config_.id && has_seat(s.first); });
+}
+
 bool Replica::has_left() const {
-  bool somebody = std::any_of(seen_.begin(), seen_.end(),
-                              [&](const auto& s) { return s.first != config_.id && has_seat(s.first); });
-  return !somebody || (loops_.empty() && giving_.empty() && orphan_since_.empty());
+  return !has_company() || (loops_.empty() && giving_.empty() && orphan_since_.empty());
 }
 
 void Replica::leave(Duration patience, Task done) {
@@ -275,9 +279,8 @@ void Replica::drain(Task done) {
   std::vector<WorkspaceId> all;
   for (auto& [id, loop] : loops_) all.push_back(id);
   for (WorkspaceId id : all) {
-    loops_.at(id)->drain([this, alive = alive_, id, one_done] {
-      *alive ? give_drained(id, one_done) : one_done();
-    });
+    loops_.at(id)->drain(
+        [this, alive = alive_, id, one_done] { *alive ? give_drained(id, one_done) : one_done(); });
   }
   executor_.post(one_done);
 }

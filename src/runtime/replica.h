@@ -74,8 +74,8 @@ class Replica {
   // Looks now instead of at the next turn: somebody waits for an owner.
   void look();
 
-  // Gives everything away to others, while commands for it can be sent on to them. `done` when all of it has a
-  // new owner, when there is nobody to take it, or after `patience`.
+  // Gives everything away to others, while commands for it can be sent on to them. `done` when all of it has
+  // a new owner, when there is nobody to take it, or after `patience`.
   void leave(Duration patience, Task done);
   // Takes no more workspaces, lets every loop finish what it accepted, and clears this replica's rows.
   void drain(Task done);
@@ -85,12 +85,13 @@ class Replica {
   const View& view() const { return view_; }
   // As this replica has seen it: lives, and is not known to be leaving.
   bool has_seat(store::ReplicaId id) const;
+  bool has_company() const;  // another with a seat
   bool lives(store::ReplicaId id) const;
 
  private:
   struct Seen {
-    int64_t beat = -1;  // -1: its row is not there
-    Duration since;     // when the answer that first showed this came in
+    int64_t beat = -1;   // -1: its row is not there
+    Duration since;      // when the answer that first showed this came in
     bool moved = false;  // has beaten since it was first seen: not a row that a dead process left behind
     bool leaving = false;
   };

@@ -6,10 +6,8 @@ namespace ctrlplane::store {
 
 const std::vector<Migration>& migrations() {
   static const std::vector<Migration> all = {
-      {1, 1, kSqliteSchema1, kPostgresSchema1},
-      {2, 2, kSqliteSchema2, kPostgresSchema2},
-      {3, 3, kSqliteSchema3, kPostgresSchema3},
-      {4, 3, kSqliteSchema4, kPostgresSchema4},
+      {1, 1, kSqliteSchema1, kPostgresSchema1}, {2, 2, kSqliteSchema2, kPostgresSchema2},
+      {3, 3, kSqliteSchema3, kPostgresSchema3}, {4, 3, kSqliteSchema4, kPostgresSchema4},
       {5, 5, kSqliteSchema5, kPostgresSchema5},
   };
   return all;

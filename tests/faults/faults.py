@@ -1,7 +1,8 @@
 """What can go wrong, and when: one deck of faults, shuffled from the seed.
 
 A fault is a generator that the injector moves on: it yields seconds to wait, or a condition to wait for.
-A few run at once, never two on the same subject; after every batch all is well for a while.
+A few run at once, never two on the same subject; after every batch all is well for a while. Every second
+batch begins with one that is alone, so that its price can be told.
 """
 
 import random
@@ -173,6 +174,7 @@ class Injector:
         self.next_at = time.monotonic() + 2
         self.left_in_batch = chance.randint(4, 6)
         self.resting = False  # waits for health after a batch
+        self.batches, self.alone = 0, None
 
     def move(self, now, is_well):
         """`is_well()` says whether everything works again; it is asked when a batch of faults is over."""
@@ -183,8 +185,12 @@ class Injector:
             if self.active or not is_well():
                 return
             self.resting = False
+            self.batches += 1
             self.left_in_batch = self.chance.randint(4, 6)
             self.next_at = now + self.chance.uniform(1, 3)
+        elif self.alone:
+            if self.alone.ended:
+                self.alone, self.next_at = None, now + 2
         elif now >= self.next_at and len(self.active) < self.at_once:
             self.begin()
             self.next_at = now + self.chance.uniform(0.5, 2)
@@ -204,6 +210,8 @@ class Injector:
         # A source of its own, so that what a fault draws does not depend on when.
         chance = random.Random(self.chance.getrandbits(64))
         fault = Fault(kind, subject, make(self.cluster, subject, chance))
+        if self.batches % 2 == 1 and not self.active and self.left_in_batch > 3:
+            self.alone = fault
         self.active.append(fault)
         self.past.append(fault)
         self.on_begin(fault)

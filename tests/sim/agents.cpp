@@ -45,7 +45,7 @@ void PullAgent::call(Request r, Callback<Reply> done) {
 
 void PullAgent::poll() {
   if (phase_ == Phase::kIdle) claim();
-  world_.time.after(world_.rng.between(seconds(2), seconds(8)), [this] { poll(); });
+  world_.time.after(world_.rng.between(seconds(2), seconds(world_.calm ? 20 : 8)), [this] { poll(); });
 }
 
 void PullAgent::claim() {

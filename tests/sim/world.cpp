@@ -23,6 +23,7 @@ Process::Process(World& world, size_t index) {
   ReplicaConfig config{.id = {world.rng.uuid()}, .address = "replica-" + std::to_string(index)};
   config.limits.units_per_slice = 16;  // small slices: more places to crash between
   config.limits.min_rows = 16;
+  config.audit_every = seconds(5);  // each target once in a minute or so
   replica = std::make_unique<Replica>(*executor, *port, config, [&world] { return world.rng.uuid(); });
   pump = std::make_unique<OutboxPump>(
       [this](WorkspaceId w, Request r, ReplyFn done) { replica->submit(w, std::move(r), std::move(done)); },
