@@ -291,7 +291,8 @@ struct Shares : Replicas {
   }
   size_t owned_by(const Process& p) {
     size_t n = 0;
-    for (const store::Owner& o : *store.owners()) n += o.replica == p.replica->config().id;
+    const std::vector<store::Owner> rows = *store.owners();
+    for (const store::Owner& o : rows) n += o.replica == p.replica->config().id;
     return n;
   }
 };

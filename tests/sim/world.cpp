@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kReplicas = 3;
 constexpr Duration kStorm = minutes(40);
-constexpr Duration kCalm = minutes(80);
+constexpr Duration kCalm = minutes(66);
 
 }  // namespace
 
