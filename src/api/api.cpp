@@ -39,7 +39,10 @@ Api::Api(Executor& executor, StorePort& port, Replica& replica, store::Store& st
 
 Api::~Api() = default;
 
-void Api::stop() { pool_.reset(); }
+void Api::stop() {
+  forwarder_.stop();
+  pool_->stop();
+}
 
 void Api::handle(net::Request request, net::Responder responder) {
   std::make_shared<Call>(*this, std::move(request), std::move(responder))->run();
@@ -61,7 +64,7 @@ void Api::join(Replica& replica) {
   replica.listen(events_);
   replica.on_view([this](const View& view) {
     accounts_.see(view);
-    forwarder_.abandon_strays(replica_);
+    forwarder_.abandon_strays(replica_, boot());
   });
 }
 

@@ -40,6 +40,8 @@ net::Response json_response(int status, std::string body) {
   return {.status = status, .headers = kHeaders, .body = std::move(body)};
 }
 
+bool is_question(std::string_view method) { return method == "GET" || method == "HEAD"; }
+
 bool is_json(std::string_view content_type) {
   size_t end = content_type.find(';');
   std::string type(content_type.substr(0, end));
@@ -207,6 +209,10 @@ Status Call::read_body() {
   return {};
 }
 
+std::optional<Role> Call::role() const {
+  return forwarded_ ? forwarded_->role : api_.directory_.role_in(who_, workspace_);
+}
+
 std::string_view Call::argument(std::string_view name) const {
   for (size_t i = 0; i < route_->parameters.size(); ++i)
     if (route_->parameters[i] == name) return arguments_[i];
@@ -231,29 +237,45 @@ std::optional<Idempotency> Call::idempotency() const {
     return std::nullopt;
   const std::string* key = request_.headers.find("idempotency-key");
   bool has_key = key && !key->empty();
-  if (!has_key && !forwarded_) return std::nullopt;
-  // One that another replica passed on comes again if its answer got lost.
+  // One that is passed on comes again if its answer gets lost: to another replica, or back to this one.
+  std::optional<Uuid> passed = forwarded_ ? std::optional(forwarded_->request) : passing_id_;
+  if (!has_key && (!passed || route().repeat != Repeat::kByKey)) return std::nullopt;
   std::string identity = has_key ? fmt::format("{}\n{}\n{}", who_.user.str(), request_.path, *key)
-                                 : "passed on\n" + forwarded_->request.str();
+                                 : "passed on\n" + passed->str();
   return Idempotency{digest_of(identity), digest_of(request_.query + "\n" + request_.body)};
 }
 
 // ---- The way through -------------------------------------------------------------------------------------
 
 void Call::run() {
-  auto step = [this](Status status) {
-    if (!status) refuse(status.error());
-    return status.has_value() && responder_.has_value();
-  };
-  if (!step(match()) || !step(open_seal())) return;
+  if (auto status = match(); !status) return refuse(status.error());
+  if (!responder_) return;
+  // What is large takes long to check.
+  bool slow = request_.body.size() > kSmallBody && request_.headers.find(kForwardedHeader);
+  auto status = slow ? later([](Call& call) { return call.run_matched(); }) : run_matched();
+  if (!status) refuse(status.error());
+}
+
+Status Call::run_matched() {
+  TRY(open_seal());
+  if (!responder_) return {};
   Status identified = identify();
   // What another replica has acknowledged is not denied here: a copy is brought up to date before it says no.
-  if (!identified && identified.error().code != ErrorCode::kUnavailable && api_.accounts_.is_copy())
-    return api_.accounts_.refresh([self = shared_from_this()] {
-      if (auto status = self->identify(); !status) return self->refuse(status.error());
-      self->run_identified();
+  if (!identified && identified.error().code != ErrorCode::kUnavailable && api_.accounts_.is_copy()) {
+    api_.accounts_.refresh([self = shared_from_this()] {
+      self->refreshed_ = true;
+      auto status = self->later([](Call& call) -> Status {
+        TRY(call.identify());
+        call.run_identified();
+        return {};
+      });
+      if (!status) self->refuse(status.error());
     });
-  if (step(std::move(identified))) run_identified();
+    return {};
+  }
+  TRY(std::move(identified));
+  run_identified();
+  return {};
 }
 
 void Call::run_identified() {
@@ -263,12 +285,22 @@ void Call::run_identified() {
     return call.route().handler(call);
   };
   auto status = request_.body.size() > kSmallBody ? later(rest) : rest(*this);
-  if (!status) refuse(status.error());
+  if (!status) reject(status.error());
+}
+
+// A handler that asked the directory may have been told no by a copy that is a moment behind.
+void Call::reject(const Error& error) {
+  bool may_be_stale = error.code == ErrorCode::kNotFound || error.code == ErrorCode::kForbidden ||
+                      error.code == ErrorCode::kUnauthenticated;
+  if (!may_be_stale || refreshed_ || written_ > 0 || !responder_ || !api_.accounts_.is_copy())
+    return refuse(error);
+  refreshed_ = true;
+  api_.accounts_.refresh([self = shared_from_this()] { self->begin_again(); });
 }
 
 Status Call::later(std::function<Status(Call&)> task) {
   bool taken = api_.pool_->post([self = shared_from_this(), task = std::move(task)] {
-    if (auto status = task(*self); !status) self->refuse(status.error());
+    if (auto status = task(*self); !status) self->reject(status.error());
   });
   if (!taken) return fail(ErrorCode::kBusy, "too many requests are waiting; try again");
   return {};
@@ -281,15 +313,16 @@ Status Call::submit(WorkspaceId workspace, Command command, RenderFn render,
     request.actor = who_.actor();
     request.idempotency = idempotency();
   }
-  bool first = ++submitted_ == 1;
+  begun_ = written_ > 0;
+  if (!std::holds_alternative<Query>(request.command)) ++written_;
   auto self = shared_from_this();
-  auto answered = [self, workspace, first, then = std::move(then)](Reply reply) {
+  auto answered = [self, workspace, then = std::move(then)](Reply reply) {
     // Refused, not done: the workspace went elsewhere between our look and now. Where nothing was done before
     // either, the handler begins again, and finds the new owner.
-    bool gone = !reply && reply.error().code == ErrorCode::kUnavailable && first && !self->forwarded_ &&
+    bool gone = !reply && reply.error().code == ErrorCode::kUnavailable && !self->begun_ &&
                 !self->api_.replica_.serves(workspace);
     if (!gone) return then(*self, std::move(reply));
-    self->begin_again();
+    self->forwarded_ ? self->disown() : self->begin_again();
   };
   api_.submit(self, workspace, std::move(request), std::move(answered));
   return {};
@@ -314,10 +347,21 @@ Time Call::now() const { return api_.executor_.clock().wall(); }
 // ---- Between replicas ------------------------------------------------------------------------------------
 
 void Call::pass_on(const Peer& peer, WorkspaceId home) {
-  if (submitted_ > 1)  // a part of it is done: it cannot begin anew elsewhere
+  if (begun_)  // a part of it is done: it cannot begin anew elsewhere
     return refuse({ErrorCode::kUnknown, "the workspace changed its owner while this was being done"});
   if (!passing_id_) passing_id_ = random_uuid();
-  Forwarded what{.to = peer.id, .request = *passing_id_, .who = who_, .workspace = workspace_};
+  auto send = [peer, home](Call& call) -> Status {
+    call.send_on(peer, home);
+    return {};
+  };
+  // Copying and signing what is large is not for the loops' thread.
+  if (request_.body.size() <= kSmallBody) return send_on(peer, home);
+  if (auto status = later(send); !status) refuse(status.error());
+}
+
+void Call::send_on(const Peer& peer, WorkspaceId home) {
+  Forwarded what{
+      .to = peer.id, .request = *passing_id_, .who = who_, .workspace = workspace_, .role = role()};
   auto self = shared_from_this();
   Forwarder::Ends ends{.answered = [self](net::Response response) { self->respond(std::move(response)); },
                        .streamed = [self](net::Response head) { return self->stream(std::move(head)); },
@@ -333,11 +377,13 @@ void Call::pass_on(const Peer& peer, WorkspaceId home) {
 // A question can be asked again; what is POSTed carries its id. Of anything else a repeat could be told
 // something other than the first would have been.
 bool Call::may_be_repeated() const {
-  return request_.method == "GET" || request_.method == "HEAD" ||
-         (request_.method == "POST" && route().permission.where != Permission::Where::kNobody);
+  if (is_question(request_.method)) return true;
+  return request_.method == "POST" && route().permission.where != Permission::Where::kNobody &&
+         route().repeat != Repeat::kNever;
 }
 
 void Call::not_passed_on(bool maybe_done) {
+  maybe_done_ |= maybe_done;
   if (maybe_done && !may_be_repeated())
     return refuse({ErrorCode::kUnknown,
                    "the replica that owns the workspace did not answer: look whether it "
@@ -351,12 +397,14 @@ void Call::not_passed_on(bool maybe_done) {
 }
 
 void Call::begin_again() {
-  submitted_ = 0;
+  written_ = 0;
   auto again = later([](Call& call) { return call.route().handler(call); });
   if (!again) refuse(again.error());
 }
 
 void Call::disown() {
+  if (begun_)
+    return refuse({ErrorCode::kUnknown, "the workspace changed its owner while this was being done"});
   net::Response response = json_response(
       503, error_body({ErrorCode::kUnavailable, "this replica does not own the workspace (any more)"}));
   response.headers.add(std::string(kNotOwnerHeader), "1");
@@ -387,8 +435,16 @@ net::EventStream Call::stream(net::Response head) {
   return responder.stream(std::move(head));
 }
 
-void Call::refuse(const Error& error, int retry_after_seconds) {
+void Call::refuse(const Error& why, int retry_after_seconds) {
+  Error error = why;
   int status = http_status(error.code);
+  // Not now, but perhaps before: another replica had it and did not answer.
+  if (maybe_done_ && (status == 503 || status == 429) && !is_question(request_.method)) {
+    error = {ErrorCode::kUnknown,
+             "the replica that owns the workspace did not answer: it may have been done. Retry with the same "
+             "Idempotency-Key, or look first"};
+    status = http_status(error.code);
+  }
   if (error.code == ErrorCode::kInternal)
     log::error("request failed", {{"path", request_.path.substr(0, 300)}, {"error", error.message}});
   net::Response response = json_response(status, error_body(error));

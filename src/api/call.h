@@ -60,13 +60,14 @@ class Call : public std::enable_shared_from_this<Call> {
   const Body& body() const { return body_; }
   const Principal& who() const { return who_; }
   WorkspaceId workspace() const { return workspace_; }
+  std::optional<Role> role() const;  // of the caller in the workspace
   Api& api() { return api_; }
 
   // ---- Answers ---------------------------------------------------------------------------------------
   Status reply(std::string json) { return reply(success(), std::move(json)); }
   Status reply(int status, std::string json);
   Status respond(net::Response response);
-  void refuse(const Error& error, int retry_after_seconds = 1);
+  void refuse(const Error& why, int retry_after_seconds = 1);
   net::EventStream stream(net::Response head);
 
   // ---- Between replicas: on the loops' thread --------------------------------------------------------
@@ -118,9 +119,12 @@ class Call : public std::enable_shared_from_this<Call> {
   Status identify();
   Status authenticate();
   Status open_seal();
+  Status run_matched();
   void run_identified();
+  void send_on(const Peer& peer, WorkspaceId home);
   void not_passed_on(bool maybe_done);
   void begin_again();
+  void reject(const Error& error);
   bool may_be_repeated() const;
   Status read_query();
   Status read_body();
@@ -139,7 +143,10 @@ class Call : public std::enable_shared_from_this<Call> {
   std::optional<Forwarded> forwarded_;  // by another replica
   std::optional<Uuid> passing_id_;      // to another replica
   std::optional<Duration> in_trouble_since_;
-  int submitted_ = 0;
+  int written_ = 0;          // commands other than questions, since it began (again)
+  bool begun_ = false;       // something was done before what is submitted now
+  bool maybe_done_ = false;  // by a replica that did not answer
+  bool refreshed_ = false;   // the accounts, on its behalf
   Principal who_;
   WorkspaceId workspace_ = kInstanceWorkspace;
   Duration began_;

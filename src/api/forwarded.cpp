@@ -69,6 +69,7 @@ std::string written(const Forwarded& f) {
   pairs.add_maybe("key", f.who.key);
   pairs.add_maybe("session", f.who.session);
   pairs.add_maybe("keyWorkspace", f.who.key_workspace);
+  if (f.role) pairs.add("role", to_string(*f.role));
   if (f.who.key_role) pairs.add("keyRole", to_string(*f.who.key_role));
   if (f.who.key_expires_at) pairs.add("keyExpires", std::to_string(f.who.key_expires_at->us));
   return pairs.take();
@@ -87,6 +88,7 @@ std::optional<Forwarded> read(std::string_view text) {
   f.who.key = id_of<KeyId>(text, "key");
   f.who.session = id_of<SessionId>(text, "session");
   f.who.key_workspace = id_of<WorkspaceId>(text, "keyWorkspace");
+  if (auto role = value_of(text, "role")) f.role = parse_enum<Role>(*role);
   if (auto role = value_of(text, "keyRole")) f.who.key_role = parse_enum<Role>(*role);
   if (auto expires = value_of(text, "keyExpires")) f.who.key_expires_at = Time{std::stoll(*expires)};
   return f;
@@ -95,8 +97,13 @@ std::optional<Forwarded> read(std::string_view text) {
 }  // namespace
 
 std::string Seal::sign(const net::Request& request, std::string_view forwarded) const {
-  return hmac_sha256_hex(secret_, fmt::format("{}\n{}\n{}\n{}\n{}", request.method, request.path,
-                                              request.query, forwarded, sha256_hex(request.body)));
+  std::string text = fmt::format("{}\n{}\n{}\n{}\n{}", request.method, request.path, request.query, forwarded,
+                                 sha256_hex(request.body));
+  for (std::string_view name : {"idempotency-key", "last-event-id", "content-type"}) {
+    const std::string* value = request.headers.find(name);
+    text += fmt::format("\n{}", value ? *value : "");
+  }
+  return hmac_sha256_hex(secret_, text);
 }
 
 void Seal::close(net::Request& request, const Forwarded& what) const {

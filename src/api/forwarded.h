@@ -21,7 +21,8 @@ struct Forwarded {
   store::ReplicaId to;
   Uuid request;  // the same for every attempt to pass it on
   Principal who;
-  WorkspaceId workspace;  // as the path was understood; the instance's if it names none
+  WorkspaceId workspace;          // as the path was understood; the instance's if it names none
+  std::optional<Role> role = {};  // of the caller there
   bool operator==(const Forwarded&) const = default;
 };
 

@@ -23,6 +23,7 @@ struct ForwardedRequest : ::testing::Test {
 TEST_F(ForwardedRequest, arrives_as_it_was_sent) {
   what.who.key = id<KeyId>(5);
   what.who.key_role = Role::kViewer;
+  what.role = Role::kOperator;
   what.who.key_workspace = id<WorkspaceId>(6);
   what.who.key_expires_at = Time{1234567};
   seal.close(request, what);
@@ -50,6 +51,7 @@ TEST_F(ForwardedRequest, is_bound_to_everything_that_was_asked) {
   EXPECT_FALSE(altered([](net::Request& r) { r.path += "x"; }));
   EXPECT_FALSE(altered([](net::Request& r) { r.query = "x=2"; }));
   EXPECT_FALSE(altered([](net::Request& r) { r.body = "{} "; }));
+  EXPECT_FALSE(altered([](net::Request& r) { r.headers.add("Idempotency-Key", "another"); }));
 }
 
 TEST_F(ForwardedRequest, without_the_secret_nobody_is_anybody) {

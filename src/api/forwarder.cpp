@@ -9,7 +9,8 @@ namespace {
 
 constexpr Duration kTimeout = minutes(3);      // the longest a bulk write may take
 constexpr Duration kStreamIdle = seconds(60);  // a stream says something every quarter of a minute
-constexpr size_t kMaxRefusal = 1 << 20;        // of a stream
+constexpr Duration kStrayPatience = seconds(3);
+constexpr size_t kMaxRefusal = 1 << 20;  // of a stream
 
 // Of one connection only, or replaced by what the sender found out, or not for outsiders to say.
 constexpr std::array<std::string_view, 13> kNotPassedOn = {"connection",
@@ -60,6 +61,7 @@ struct Forwarder::Passing : std::enable_shared_from_this<Passing> {
   WorkspaceId home;
   Ends ends;
   std::atomic<bool> over = false;
+  std::optional<Duration> stray_since;  // on the executor
 
   void answer(net::Response response) {
     if (response.headers.find(kNotOwnerHeader)) return fail(false);
@@ -101,9 +103,24 @@ struct Forwarder::Passing : std::enable_shared_from_this<Passing> {
 };
 
 Forwarder::Forwarder(std::string cluster_secret)
-    : seal_(std::move(cluster_secret)), client_(client_options()) {}
+    : seal_(std::move(cluster_secret)), client_(std::make_shared<net::AsyncClient>(client_options())) {}
 
-Forwarder::~Forwarder() = default;
+Forwarder::~Forwarder() { stop(); }
+
+std::shared_ptr<net::AsyncClient> Forwarder::client() const {
+  std::lock_guard lock(client_mutex_);
+  return client_;
+}
+
+void Forwarder::stop() {
+  std::shared_ptr<net::AsyncClient> last;
+  {
+    std::lock_guard lock(client_mutex_);
+    last = std::move(client_);
+  }
+  // Not under the lock: its callbacks may want to pass on again.
+  last.reset();
+}
 
 std::shared_ptr<Forwarder::Passing> Forwarder::begin(const Peer& peer, WorkspaceId home, Ends ends) {
   ++passed_;
@@ -120,7 +137,9 @@ std::shared_ptr<Forwarder::Passing> Forwarder::begin(const Peer& peer, Workspace
 void Forwarder::pass(const Peer& peer, WorkspaceId home, const net::Request& request, const Forwarded& what,
                      Ends ends) {
   auto passing = begin(peer, home, std::move(ends));
-  client_.send(outgoing(peer, request, what, seal_), [passing](std::expected<net::Response, net::Failure> r) {
+  auto client = this->client();
+  if (!client) return passing->fail(false);
+  client->send(outgoing(peer, request, what, seal_), [passing](std::expected<net::Response, net::Failure> r) {
     r ? passing->answer(*std::move(r)) : passing->fail(r.error().maybe_sent);
   });
 }
@@ -128,20 +147,31 @@ void Forwarder::pass(const Peer& peer, WorkspaceId home, const net::Request& req
 void Forwarder::pass_stream(const Peer& peer, WorkspaceId home, const net::Request& request,
                             const Forwarded& what, Ends ends) {
   auto passing = begin(peer, home, std::move(ends));
+  auto client = this->client();
+  if (!client) return passing->fail(false);
   net::StreamEvents events{.on_head = [passing](net::Response head) { passing->begin(std::move(head)); },
                            .on_data = [passing](std::string_view piece) { return passing->take(piece); },
                            .on_end = [passing](std::expected<void, net::Failure> how) { passing->end(how); }};
-  auto handle = client_.stream(outgoing(peer, request, what, seal_), kStreamIdle, std::move(events));
+  auto handle = client->stream(outgoing(peer, request, what, seal_), kStreamIdle, std::move(events));
   std::lock_guard lock(passing->mutex);
   passing->handle = std::move(handle);
 }
 
-void Forwarder::abandon_strays(const Replica& replica) {
+void Forwarder::abandon_strays(const Replica& replica, Duration now) {
   std::vector<std::shared_ptr<Passing>> strays;
   {
     std::lock_guard lock(mutex_);
-    for (const auto& weak : under_way_)
-      if (auto p = weak.lock(); p && replica.owner_of(p->home) != p->peer) strays.push_back(std::move(p));
+    for (const auto& weak : under_way_) {
+      auto p = weak.lock();
+      if (!p) continue;
+      if (replica.owner_of(p->home) == p->peer) {
+        p->stray_since.reset();
+        continue;
+      }
+      if (!p->stray_since) p->stray_since = now;
+      if (!replica.lives(p->peer.id) || now - *p->stray_since > kStrayPatience)
+        strays.push_back(std::move(p));
+    }
   }
   for (const auto& p : strays) {
     p->cancel();

@@ -38,8 +38,11 @@ class Forwarder {
   void pass_stream(const Peer& peer, WorkspaceId home, const net::Request& request, const Forwarded& what,
                    Ends ends);
 
-  // On the executor, with each new view: what waits for one that is not the owner any more waits in vain.
-  void abandon_strays(const Replica& replica);
+  // On the executor, with each new view: what waits for one that is dead, or has not been the owner for a
+  // while, waits in vain. One that has just given the workspace away still answers.
+  void abandon_strays(const Replica& replica, Duration now);
+  // Ends what is under way as failed; from then on everything fails at once.
+  void stop();
 
   uint64_t passed() const { return passed_.load(); }
 
@@ -51,7 +54,9 @@ class Forwarder {
   std::mutex mutex_;
   std::list<std::weak_ptr<Passing>> under_way_;
   std::atomic<uint64_t> passed_ = 0;
-  net::AsyncClient client_;  // last: its callbacks end before the rest goes
+  std::shared_ptr<net::AsyncClient> client() const;
+  mutable std::mutex client_mutex_;
+  std::shared_ptr<net::AsyncClient> client_;  // null once stopped
 };
 
 }  // namespace ctrlplane::api

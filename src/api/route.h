@@ -21,6 +21,13 @@ struct QueryParameter {
   std::string_view about = {};
 };
 
+// Of a POST whose answer got lost between two replicas.
+enum class Repeat : uint8_t {
+  kByKey,   // may be sent again: the owner remembers the request's id
+  kFreely,  // may be sent again as it is, because doing it twice is doing it once
+  kNever,   // its answer must not be remembered
+};
+
 struct Outcome {
   int status = 200;
   std::string_view shape = {};  // empty: no body
@@ -35,7 +42,8 @@ struct Route {
   std::vector<QueryParameter> query = {};
   std::string_view body = {};  // a shape; empty: a body is ignored
   bool body_optional = false;
-  bool bulk = false;                   // takes large bodies
+  bool bulk = false;  // takes large bodies
+  Repeat repeat = Repeat::kByKey;
   std::vector<Outcome> outcomes = {};  // the first is the ordinary success
   Handler handler = nullptr;
   std::string_view content_type = "application/json";  // of the ordinary success

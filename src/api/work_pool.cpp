@@ -6,13 +6,16 @@ WorkPool::WorkPool(size_t threads, size_t bound) : bound_(bound) {
   for (size_t i = 0; i < threads; ++i) threads_.emplace_back([this] { run(); });
 }
 
-WorkPool::~WorkPool() {
+WorkPool::~WorkPool() { stop(); }
+
+void WorkPool::stop() {
   {
     std::lock_guard lock(mutex_);
     stopping_ = true;
   }
   wake_.notify_all();
   for (std::thread& t : threads_) t.join();
+  threads_.clear();
 }
 
 bool WorkPool::post(Task task) {

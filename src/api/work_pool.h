@@ -19,7 +19,10 @@ class WorkPool {
   // Runs what was accepted, then ends.
   ~WorkPool();
 
-  // False: too much is waiting.
+  // Runs what was accepted, then takes nothing more.
+  void stop();
+
+  // False: too much is waiting, or it has stopped.
   bool post(Task task);
   size_t waiting() const;
 

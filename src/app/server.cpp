@@ -28,7 +28,9 @@ std::string host_name() {
 // ----------------------------------------------------------------------------------------------
 
 void WorkspaceKeeper::take_stock(const State& instance) {
-  for (const auto& [id, row] : instance.workspaces) replica_.want(id);
+  std::set<WorkspaceId> all = {kInstanceWorkspace};
+  for (const auto& [id, row] : instance.workspaces) all.insert(id);
+  replica_.want_only(std::move(all));
 }
 
 void WorkspaceKeeper::loaded(WorkspaceLoop& loop) {
@@ -45,8 +47,8 @@ void WorkspaceKeeper::lost(WorkspaceLoop& loop) {
 void WorkspaceKeeper::committed(WorkspaceId workspace, int64_t, Time, const Changes& changes) {
   if (workspace != kInstanceWorkspace) return;
   for (const Change& c : changes)
-    if (const auto* row = std::get_if<Workspace>(&c.entity); row && c.op == Change::Op::kPut)
-      replica_.want(row->id);
+    if (const auto* row = std::get_if<Workspace>(&c.entity))
+      c.op == Change::Op::kPut ? replica_.want(row->id) : replica_.want_no_more(row->id);
 }
 
 std::vector<WorkspaceId> WorkspaceKeeper::owned() const {
@@ -284,12 +286,15 @@ bool Server::stop(Duration deadline) {
   return clean;
 }
 
+// In this order: nobody asks any more; slow work and requests passed on end; the store answers no more;
+// nothing runs any more; what the loops still hold (calls, unanswered) lets go while the API is there.
 Server::~Server() {
   housekeeper_.reset();
   http_.reset();
-  if (api_) api_->stop();  // slow work ends, and posts to a loop that still runs
-  port_.reset();           // answers of the store too
-  executor_.reset();       // from here on nothing runs; the rest can go in any order
+  if (api_) api_->stop();
+  port_.reset();
+  if (executor_) executor_->stop();
+  replica_.reset();
 }
 
 }  // namespace ctrlplane::app

@@ -141,6 +141,12 @@ void reconcile(Tx& tx, TargetIx t) {
   }
 }
 
+std::string describe(const State& state, const Plan& p) {
+  return fmt::format("{}{}{}{}{}", p.version ? state.versions[p.version].row.tag : "nothing",
+                     p.set_desired ? ", new desired" : "", p.start ? ", start" : "", p.deny ? ", deny" : "",
+                     p.supersede.empty() ? "" : ", supersede");
+}
+
 bool has_work(const State& state) {
   return !state.settled() || policy::is_edited(state) || state.any_changed_pairs() || state.any_stranded() ||
          state.any_unheard() || state.any_dirty();

@@ -26,6 +26,9 @@ void reconcile(Tx& tx, TargetIx t);
 
 // One unit of the work that changes have implied: some membership, or one target. False if there is none.
 bool work(Tx& tx);
+// For the log.
+std::string describe(const State& state, const Plan& plan);
+
 bool has_work(const State& state);
 
 // Timers that are due, at most `limit` of them. True if more are due.

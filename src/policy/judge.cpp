@@ -247,9 +247,15 @@ void ask_again(State& state, Time now, std::optional<VersionIx> only, Fits&& fit
   for (auto it = only ? from(only->n) : watched.begin(); it != end;) {
     auto& [version, environment, row] = it->first;
     Memo::Watched& w = it->second;
-    const bool still_there = state.versions.used(version) && state.at(w.asked_for).exists &&
-                             state.at(w.asked_for).environment == environment;
-    if (!still_there) {
+    if (!state.versions.used(version)) {
+      it = watched.erase(it);
+      continue;
+    }
+    const DeploymentIx deployment = state.versions[version].deployment;
+    const TargetSlot& asked = state.at(w.asked_for);
+    if (!asked.exists || asked.environment != environment || asked.deployment != deployment) {
+      // The one it was asked for is gone; others may wait for the same and have to ask for themselves.
+      state.mark_dirty_in(deployment, environment);
       it = watched.erase(it);
       continue;
     }
@@ -260,7 +266,7 @@ void ask_again(State& state, Time now, std::optional<VersionIx> only, Fits&& fit
     Question q{.state = state, .now = now, .target = w.asked_for, .version = version, .rule = row};
     Evaluation e = w.rule->rule->evaluate(q);
     bool same = e.verdict == w.verdict && e.satisfied_at == w.satisfied_at && e.next_at == w.next_at;
-    if (!same) state.mark_dirty_in(state.at(w.asked_for).deployment, environment);
+    if (!same) state.mark_dirty_in(deployment, environment);
     w.verdict = e.verdict;
     w.satisfied_at = e.satisfied_at;
     w.next_at = e.next_at;

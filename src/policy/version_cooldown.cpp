@@ -13,7 +13,12 @@ class VersionCooldownRule final : public Rule {
 
   Evaluation evaluate(const Question& q) const override {
     VersionIx before = q.slot().current_version;
-    if (q.slot().first_job) before = q.state.jobs[q.slot().first_job].version;
+    // The younger of the two: if a job on its way counted alone, a return to an older version would end the
+    // very wait that made it return, and take turns with the newer one for ever.
+    if (q.slot().first_job) {
+      VersionIx on_its_way = q.state.jobs[q.slot().first_job].version;
+      if (!before || created(q, on_its_way) > created(q, before)) before = on_its_way;
+    }
     if (!before || before == q.version) return words(q, Evaluation::allowed(), {});
     Time from = q.state.versions[before].row.created_at + interval_;
     if (q.now >= from) return words(q, Evaluation::allowed(from), before);
@@ -22,6 +27,7 @@ class VersionCooldownRule final : public Rule {
 
  private:
   static constexpr int64_t kMaxSeconds = 366ll * 24 * 3600;
+  static Time created(const Question& q, VersionIx v) { return q.state.versions[v].row.created_at; }
 
   Evaluation words(const Question& q, Evaluation e, VersionIx before) const {
     if (!q.words) return e;

@@ -62,6 +62,12 @@ void Replica::want(WorkspaceId workspace) {
   if (wanted_.insert(workspace).second && started_) look();
 }
 
+void Replica::want_only(std::set<WorkspaceId> workspaces) {
+  if (wanted_ == workspaces) return;
+  wanted_ = std::move(workspaces);
+  if (started_) look();
+}
+
 void Replica::look() {
   look_again_ = looking_;  // the look under way may have begun too early
   if (looking_) return;
@@ -189,7 +195,10 @@ void Replica::follow_plan() {
     auto row = rows.find(w);
     take(w, row == rows.end() ? store::Token{} : row->second->token);
   }
-  if (placement.give && giving_.empty()) give(*placement.give);
+  if (!giving_.empty()) return;
+  for (const auto& [id, loop] : loops_)
+    if (!wanted_.contains(id)) return give(id);  // it was deleted
+  if (placement.give && (leaving_ || !loops_.at(*placement.give)->has_long_work())) give(*placement.give);
 }
 
 void Replica::take(WorkspaceId workspace, store::Token expected) {
@@ -303,7 +312,7 @@ WorkspaceLoop* Replica::loop(WorkspaceId workspace) {
 
 bool Replica::serves(WorkspaceId workspace) const {
   auto it = loops_.find(workspace);
-  return it != loops_.end() && !it->second->draining();
+  return it != loops_.end() && !it->second->draining() && !it->second->lost();
 }
 
 // Slow by design: it is there to notice a missed wake-up, not to do the work.

@@ -61,6 +61,8 @@ class Replica {
   void start();
   // Own this workspace when it is this replica's turn.
   void want(WorkspaceId workspace);
+  // These and no others; what is owned beside them is given up.
+  void want_only(std::set<WorkspaceId> workspaces);
   void want_no_more(WorkspaceId workspace) { wanted_.erase(workspace); }
 
   // `done` is called exactly once, later, on the executor.

@@ -11,18 +11,26 @@ namespace ctrlplane {
 
 ThreadExecutor::ThreadExecutor(const Clock& clock) : clock_(clock), thread_([this] { run(); }) {}
 
-ThreadExecutor::~ThreadExecutor() {
+ThreadExecutor::~ThreadExecutor() { stop(); }
+
+void ThreadExecutor::stop() {
+  std::deque<Task> ready;
+  std::priority_queue<Timer> timers;
   {
     std::lock_guard lock(mutex_);
     stopping_ = true;
   }
   wake_.notify_one();
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
+  std::lock_guard lock(mutex_);
+  ready.swap(ready_);  // destroyed after the lock is gone: what they hold may post again
+  timers.swap(timers_);
 }
 
 void ThreadExecutor::post(Task task) {
   {
     std::lock_guard lock(mutex_);
+    if (stopping_) return;
     ready_.push_back(std::move(task));
   }
   wake_.notify_one();
@@ -32,6 +40,7 @@ void ThreadExecutor::post_after(Duration delay, Task task) {
   if (delay.us <= 0) return post(std::move(task));
   {
     std::lock_guard lock(mutex_);
+    if (stopping_) return;
     timers_.push({clock_.boot() + delay, next_++, std::make_shared<Task>(std::move(task))});
   }
   wake_.notify_one();

@@ -18,8 +18,9 @@ namespace ctrlplane {
 class ThreadExecutor final : public Executor {
  public:
   explicit ThreadExecutor(const Clock& clock);
-  // Runs nothing more; returns when the running task is done.
   ~ThreadExecutor() override;
+  // Runs nothing more; returns when the running task is done, and drops those that wait. Not from a task.
+  void stop();
 
   void post(Task task) override;
   void post_after(Duration delay, Task task) override;

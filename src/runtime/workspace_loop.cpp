@@ -435,12 +435,15 @@ bool WorkspaceLoop::step_set(Tx& tx) {
 void WorkspaceLoop::audit(size_t count) {
   schedule_timer();
   if (phase_ != Phase::kActive || !sets_.empty() || has_work(*state_) || state_->target_bound() == 0) return;
+  // A clock that was set forward: what is due by it has not had its turn yet.
+  if (auto next = state_->timers.next(); timers_are_due_ || (next && *next <= now())) return;
   for (size_t i = 0; i < count; ++i) {
     audit_cursor_ = (audit_cursor_ + 1) % state_->target_bound();
     TargetIx t{audit_cursor_};
     if (!state_->at(t).exists || !audit_target(*state_, now(), t)) continue;
     ++stats_.missed_wakeups;
-    log::error("a target was not woken", {{"target", state_->key_of(t).str()}});
+    log::error("a target was not woken", {{"target", state_->key_of(t).str()},
+                                          {"plan", describe(*state_, plan(*state_, now(), t))}});
   }
   if (has_work(*state_)) schedule_turn();
 }
@@ -450,7 +453,9 @@ void WorkspaceLoop::audit(size_t count) {
 void WorkspaceLoop::schedule_timer() {
   if (phase_ != Phase::kActive || timers_are_due_) return;
   Duration at = kNoLease;
-  if (auto next = state_->timers.next()) at = boot() + std::max(*next - now(), Duration{0});
+  // By the clock itself: while it is behind the workspace's time, that stands still.
+  if (auto next = state_->timers.next())
+    at = boot() + (*next <= now() ? Duration{0} : *next - host_.executor.clock().wall());
   if (auto next = state_->lease_timers.next()) at = std::min(at, *next);
   if (at == kNoLease || (timer_at_ && *timer_at_ <= at)) return;
   timer_at_ = at;
@@ -538,6 +543,11 @@ bool WorkspaceLoop::owes_nothing() const {
   if (phase_ != Phase::kActive || in_flight_ || !gathering_.changes.empty() || looking_up_ > 0) return false;
   if (!waiting_.empty() || !settling_.empty() || !sets_.empty()) return false;
   return std::all_of(lanes_.begin(), lanes_.end(), [](const auto& lane) { return lane.empty(); });
+}
+
+bool WorkspaceLoop::has_long_work() const {
+  return !active() || !sets_.empty() || !settling_.empty() ||
+         !lanes_[static_cast<size_t>(Lane::kBackground)].empty();
 }
 
 bool WorkspaceLoop::idle() const {

@@ -88,6 +88,9 @@ class WorkspaceLoop {
 
   bool active() const { return phase_ == Phase::kActive; }
   bool draining() const { return draining_; }
+  bool lost() const { return phase_ == Phase::kLost; }
+  // Something accepted takes its time: not a moment to give the workspace away.
+  bool has_long_work() const;
   bool idle() const;
   bool owes_nothing() const;  // everything accepted is durable and answered
   store::Token token() const { return owner_.token; }

@@ -4,15 +4,6 @@
 
 namespace ctrlplane::store {
 
-const std::vector<Migration>& migrations() {
-  static const std::vector<Migration> all = {
-      {1, 1, kSqliteSchema1, kPostgresSchema1}, {2, 2, kSqliteSchema2, kPostgresSchema2},
-      {3, 3, kSqliteSchema3, kPostgresSchema3}, {4, 3, kSqliteSchema4, kPostgresSchema4},
-      {5, 5, kSqliteSchema5, kPostgresSchema5},
-  };
-  return all;
-}
-
 Result<std::string> upgrade_script(Dialect dialect, SchemaInfo present, std::span<const Migration> known) {
   const int64_t ours = known.back().number;
   if (present.min_binary > ours)

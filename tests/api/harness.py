@@ -61,10 +61,13 @@ def roomy_memory():
 
 
 class Postgres:
-    """A server of its own in a temporary folder. Its port stays the same over stop and start."""
+    """A server of its own in a temporary folder. Its port stays the same over stop and start.
 
-    def __init__(self):
-        self.folder = tempfile.mkdtemp(prefix="ctrlplane-api-pg-", dir=roomy_memory())
+    The folder is in memory unless `under` names another: what is measured is to be on a disk.
+    """
+
+    def __init__(self, under=None):
+        self.folder = tempfile.mkdtemp(prefix="ctrlplane-api-pg-", dir=under or roomy_memory())
         self.bin = subprocess.run(["pg_config", "--bindir"], capture_output=True, text=True,
                                   check=True).stdout.strip()
         self.as_user = []
@@ -152,8 +155,9 @@ class Server:
 
     READY = re.compile(r"ctrlplane is serving on (https?://\S+)")
 
-    def __init__(self, database_url, extra_args=(), env=None):
+    def __init__(self, database_url, extra_args=(), env=None, program=None):
         self.database_url = database_url
+        self.program = program or BINARY
         self.extra_args = list(extra_args)
         self.key = f"{secrets.token_hex(8)}.{secrets.token_hex(32)}"
         self.email = "admin@localhost"
@@ -169,7 +173,7 @@ class Server:
     def start(self, listen="127.0.0.1:0"):
         self.stdout, self.stderr = [], []
         self._printed = threading.Condition()
-        command = [BINARY, "serve", "--listen", listen, "--database", self.database_url, *self.extra_args]
+        command = [self.program, "serve", "--listen", listen, "--database", self.database_url, *self.extra_args]
         self.process = subprocess.Popen(DIE_WITH_PARENT + command, env=self.env, stdin=subprocess.DEVNULL,
                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                         errors="replace")
@@ -391,6 +395,51 @@ class WorkspaceClient(Client):
             self.put(f"/systems/{system}/deployments/{deployment}", status=202)
         for environment in environments:
             self.put(f"/systems/{system}/environments/{environment}", status=202)
+
+
+class Cluster:
+    """Servers that share a database and an administrator's key."""
+
+    def __init__(self, postgres, count):
+        self.database = postgres.new_database()
+        self.servers = [Server(self.database)]
+        while len(self.servers) < count:
+            self.join()
+
+    def join(self):
+        first = self.servers[0]
+        server = Server(self.database, env={"CTRLPLANE_ADMIN_KEY": first.key})
+        server.key = first.key
+        self.servers.append(server)
+        return server
+
+    def client(self, n):
+        return self.servers[n].client()
+
+    def replicas(self, n=0):
+        return self.client(n).get("/replicas", status=200).json()
+
+    def owners(self, n=0):
+        """Workspace id → URL of its owner, as server n sees it."""
+        return {w["id"]: r["address"] for r in self.replicas(n)["items"] for w in r["workspaces"]}
+
+    def counts(self, n=0):
+        return sorted(len(r["workspaces"]) for r in self.replicas(n)["items"])
+
+    def everywhere(self, ws):
+        """The same workspace through every server."""
+        return [server.client().workspace(ws.id) for server in self.servers]
+
+    def owner_of(self, ws):
+        url = eventually(lambda: self.owners().get(ws.id), what="an owner")
+        return next(s for s in self.servers if s.url == url)
+
+    def another_than(self, server):
+        return next(s for s in self.servers if s is not server and s.process.poll() is None)
+
+    def close(self):
+        for server in self.servers:
+            server.kill()
 
 
 class World:

@@ -6,52 +6,7 @@ import time
 import pytest
 import requests
 
-from harness import Server, World, all_at_once, eventually, unique
-
-
-class Cluster:
-    """Servers that share a database and an administrator's key."""
-
-    def __init__(self, postgres, count):
-        self.database = postgres.new_database()
-        self.servers = [Server(self.database)]
-        while len(self.servers) < count:
-            self.join()
-
-    def join(self):
-        first = self.servers[0]
-        server = Server(self.database, env={"CTRLPLANE_ADMIN_KEY": first.key})
-        server.key = first.key
-        self.servers.append(server)
-        return server
-
-    def client(self, n):
-        return self.servers[n].client()
-
-    def replicas(self, n=0):
-        return self.client(n).get("/replicas", status=200).json()
-
-    def owners(self, n=0):
-        """Workspace id → URL of its owner, as server n sees it."""
-        return {w["id"]: r["address"] for r in self.replicas(n)["items"] for w in r["workspaces"]}
-
-    def counts(self, n=0):
-        return sorted(len(r["workspaces"]) for r in self.replicas(n)["items"])
-
-    def everywhere(self, ws):
-        """The same workspace through every server."""
-        return [server.client().workspace(ws.id) for server in self.servers]
-
-    def owner_of(self, ws):
-        url = eventually(lambda: self.owners().get(ws.id), what="an owner")
-        return next(s for s in self.servers if s.url == url)
-
-    def another_than(self, server):
-        return next(s for s in self.servers if s is not server and s.process.poll() is None)
-
-    def close(self):
-        for server in self.servers:
-            server.kill()
+from harness import Cluster, Server, World, all_at_once, eventually, unique
 
 
 @pytest.fixture(scope="module")

@@ -100,7 +100,7 @@ int main(int argc, char** argv) {
       return arg == "--help" ? 0 : 2;
     }
   }
-  log::set_level(log::Level::kOff);
+  log::set_level(verbose ? log::Level::kError : log::Level::kOff);  // what is missed says what it was
   Totals totals;
   for (uint64_t seed = from; seed <= to; ++seed) {
     run_seed(seed, verbose, totals);

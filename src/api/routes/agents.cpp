@@ -187,6 +187,7 @@ Family agent_family() {
                .summary = "Take the oldest waiting job; 204 if none waits",
                .permission = kJobWork,
                .body = "ClaimNextRequest",
+               .repeat = Repeat::kFreely,
                .outcomes = {{200, "Job"}, {204}},
                .handler = claim_next},
               {.method = "POST",
@@ -196,6 +197,7 @@ Family agent_family() {
                .permission = kJobWork,
                .body = "ClaimRequest",
                .body_optional = true,
+               .repeat = Repeat::kFreely,
                .outcomes = {{200, "Job"}},
                .handler = claim_one},
               {.method = "POST",
@@ -204,6 +206,7 @@ Family agent_family() {
                .summary = "Keep the leases of these jobs; answers what to stop",
                .permission = kJobWork,
                .body = "HeartbeatRequest",
+               .repeat = Repeat::kFreely,
                .outcomes = {{200, "HeartbeatAnswer"}},
                .handler = heartbeat},
           }};

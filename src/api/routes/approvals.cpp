@@ -22,7 +22,7 @@ Status approve(Call& c) {
   approval.status = *parse_enum<ApprovalStatus>(c.body().text("status"));
   for (const std::string& id : c.body().texts("environmentIds"))
     approval.environments.push_back(*EnvironmentId::parse(id));
-  approval.role = c.api().directory().role_in(c.who(), c.workspace());
+  approval.role = c.role();
   return c.write(std::move(approval), [version](const State&, Time, const Answer&) {
     return fmt::format(R"({{"id":"{}","message":"User approval record upserted"}})", version.str());
   });

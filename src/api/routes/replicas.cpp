@@ -41,7 +41,7 @@ std::string text_of(const Replica& self, const std::map<WorkspaceId, std::string
   for (const store::Owner& o : view.rows.owners) {
     bool has_row = std::any_of(view.rows.replicas.begin(), view.rows.replicas.end(),
                                [&](const store::Replica& r) { return r.id == o.replica; });
-    if (!has_row) w.value(o.workspace);
+    if (!has_row && names.contains(o.workspace)) w.value(o.workspace);
   }
   w.close_array().close();
   return w.take();

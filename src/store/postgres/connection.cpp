@@ -152,7 +152,12 @@ Result<std::unique_ptr<PgConnection>> PgConnection::connect(const std::string& c
   const int call_timeout_ms = options.statement_timeout_ms + 1000;
   std::unique_ptr<PgConnection> c(new PgConnection(PQconnectdbParams(keys, values, 1), call_timeout_ms));
   if (!c->raw() || PQstatus(c->raw()) != CONNECTION_OK) return std::unexpected(c->error("cannot connect"));
-  PQsetNoticeProcessor(c->raw(), [](void*, const char*) {}, nullptr);
+  auto warned = [](void* connection, const char* text) {
+    auto* self = static_cast<PgConnection*>(connection);
+    ++self->warnings_;
+    self->last_warning_ = text;
+  };
+  PQsetNoticeProcessor(c->raw(), warned, c.get());
   PQsetnonblocking(c->raw(), 1);
   // JIT costs more than it gains on statements as plain as ours.
   TRY(

@@ -100,6 +100,11 @@ class PgConnection {
   Status wait(bool unsent);
   Error error(std::string_view doing) const;
 
+  // How often the server has warned. At a commit that is its way to say that it stopped waiting for the
+  // standby: the commit is there, but would not survive the loss of this server.
+  int64_t warnings() const { return warnings_; }
+  const std::string& last_warning() const { return last_warning_; }
+
  private:
   struct Finish {
     void operator()(pg_conn* c) const;
@@ -111,6 +116,8 @@ class PgConnection {
   std::unique_ptr<pg_conn, Finish> conn_;
   int call_timeout_ms_;
   bool broken_ = false;
+  int64_t warnings_ = 0;
+  std::string last_warning_;
 };
 
 }  // namespace ctrlplane::store

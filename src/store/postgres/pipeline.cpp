@@ -109,9 +109,14 @@ std::vector<CommitOutcome> CommitPipeline::commit(std::span<const Commit> commit
   groups_.assign(commits.size(), {});
   syncs_ = answered_ = unpumped_ = 0;
   first_error_.clear();
+  const int64_t warnings = connection_->warnings();
   Status done;
   for (size_t i = 0; i < commits.size() && done; ++i) done = send(commits[i]);
   if (done) done = pump(true);
+  if (done && connection_->warnings() != warnings) {
+    for (Group& g : groups_) g.failed = true;
+    done = fail(ErrorCode::kUnavailable, "PostgreSQL warned: " + connection_->last_warning());
+  }
   // A group cut short in the middle must never see a Sync: closing the connection undoes it.
   if (!done) connection_->set_broken();
   if (!done || !first_error_.empty())

@@ -139,9 +139,12 @@ Result<Owner> PostgresStore::acquire(WorkspaceId workspace, ReplicaId replica, T
   params.add(replica.uuid);
   params.add(token.uuid);
   params.add(expected.uuid);
+  const int64_t warnings = c->warnings();
   // One statement is one transaction. It waits for the row lock that a running commit holds.
   PgResult r =
       TRY(c->exec(expected.is_nil() ? acquire_first_sql(kDialect) : acquire_next_sql(kDialect), params));
+  if (c->warnings() != warnings)
+    return fail(ErrorCode::kUnavailable, "PostgreSQL warned: " + c->last_warning());
   if (r.rows() == 0) return fail(ErrorCode::kConflict, "the workspace has been acquired by another owner");
   return owner_at(r, 0);
 }
