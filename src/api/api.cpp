@@ -127,8 +127,7 @@ std::string Api::metrics() const {
                          router_.routes()[i].route->id, static_cast<double>(us) / 1e6);
   out += fmt::format("# TYPE ctrlplane_http_unmatched_total counter\nctrlplane_http_unmatched_total {}\n",
                      unmatched_.load());
-  out += fmt::format("# TYPE ctrlplane_pool_waiting gauge\nctrlplane_pool_waiting {}\n",
-                     pool_ ? pool_->waiting() : 0);
+  out += fmt::format("# TYPE ctrlplane_pool_waiting gauge\nctrlplane_pool_waiting {}\n", pool_->waiting());
   out += fmt::format(
       "# HELP ctrlplane_forwarded_total Requests passed on to the replica that owns their workspace.\n"
       "# TYPE ctrlplane_forwarded_total counter\nctrlplane_forwarded_total {}\n",

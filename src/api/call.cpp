@@ -140,7 +140,7 @@ Status Call::authenticate() {
   } else if (std::string_view token = cookie(request_, "ctrlplane_session"); !token.empty()) {
     who_ = TRY(api_.directory_.by_session(token, now()));
     // A foreign page can make a browser send the cookie, but not this header.
-    if (request_.method != "GET" && request_.method != "HEAD" && !headers.find("x-requested-with"))
+    if (!is_question(request_.method) && !headers.find("x-requested-with"))
       return fail(ErrorCode::kForbidden, "a write with a session needs the header x-requested-with");
   } else {
     return fail(ErrorCode::kUnauthenticated, "'X-API-Key' header required");

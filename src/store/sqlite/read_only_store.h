@@ -44,7 +44,6 @@ class ReadOnlySqliteStore final : public Store {
   static std::unexpected<Error> refused() {
     return fail(ErrorCode::kForbidden, "the database is open for reading only");
   }
-  Result<Owner> load_rows(WorkspaceId workspace, const Token* token, const EntitySink& sink);
 
   std::mutex mutex_;
   std::unique_ptr<ReadOnlyDb> db_;

@@ -1,5 +1,6 @@
 // The output of jobs in the SQLite store.
 #include "store/output.h"
+#include "store/sqlite/reading.h"
 #include "store/sqlite/sqlite_store.h"
 
 namespace ctrlplane::store {
@@ -61,21 +62,7 @@ Result<std::vector<OutputChunk>> SqliteStore::read_output(WorkspaceId workspace,
                                                           int64_t max_bytes) {
   Reader db = TRY(reader());
   Statement& s = *TRY(db->prepare(read_output_sql(kDialect)));
-  return collect_output(from, max_bytes,
-                        [&](int64_t after, int64_t rows) -> Result<std::vector<OutputChunk>> {
-                          StatementUse use(s);
-                          use->bind(1, workspace.uuid);
-                          use->bind(2, job.uuid);
-                          use->bind(3, after);
-                          use->bind(4, rows);
-                          std::vector<OutputChunk> page;
-                          while (TRY(use->step())) {
-                            const CellView text = use->column(1, ColumnType::kBytes);
-                            const auto* bytes = std::get_if<std::string_view>(&text);
-                            page.push_back({job, use->integer(0), std::string(bytes ? *bytes : "")});
-                          }
-                          return page;
-                        });
+  return reading::output_of(s, workspace, job, from, max_bytes);
 }
 
 }  // namespace ctrlplane::store

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "store/migrations.h"
 #include "store/sql.h"
+#include "store/sqlite/reading.h"
 
 namespace ctrlplane::store {
 namespace {
@@ -15,46 +16,6 @@ constexpr Dialect kDialect = Dialect::kSqlite;
 constexpr const char* kFence =
     "UPDATE workspace_owner SET seq = ?3, last_now = ?4, next_due_at = ?5 "
     "WHERE workspace_id = ?1 AND token = ?2 AND seq = ?3 - 1";
-
-Uuid uuid_at(const Statement& s, int at) {
-  const CellView cell = s.column(at, ColumnType::kUuid);
-  const auto* u = std::get_if<Uuid>(&cell);
-  return u ? *u : Uuid{};
-}
-
-Owner owner_at(const Statement& s) {
-  Owner o{{uuid_at(s, 0)}, {uuid_at(s, 1)}, {uuid_at(s, 2)}, s.integer(3), s.integer(4), {s.integer(5)}, {}};
-  if (!std::holds_alternative<Null>(s.column(6, ColumnType::kInt))) o.next_due_at = Time{s.integer(6)};
-  return o;
-}
-
-// Reads the remaining rows of a statement over `table`.
-Status each_row(Statement& s, const Table& table, const EntitySink& sink) {
-  const size_t index = table_index(table);
-  std::vector<CellView> cells(table.columns.size());
-  while (TRY(s.step())) {
-    for (size_t i = 0; i < cells.size(); ++i) cells[i] = s.column(static_cast<int>(i), table.columns[i].type);
-    sink(TRY(read_row(index, cells)));
-  }
-  return {};
-}
-
-// Returns the number of the next parameter.
-int bind_conditions(Statement& s, const WorkspaceId& workspace, const ColdQuery& query) {
-  int at = 1;
-  s.bind(at++, workspace.uuid);
-  each_condition_value(query, [&](const CellView& value, ColumnType type) { s.bind(at++, value, type); });
-  return at;
-}
-
-// Ends the read transaction, and with it the snapshot, on every path.
-struct ReadTransaction {
-  Db& db;
-  ~ReadTransaction() {
-    if (auto ended = db.exec("ROLLBACK"); !ended)
-      log::warn("cannot end a read", {{"error", ended.error().message}});
-  }
-};
 
 }  // namespace
 
@@ -121,7 +82,7 @@ Result<Owner> SqliteStore::acquire(WorkspaceId workspace, ReplicaId replica, Tok
     s->bind(4, expected.uuid);
     if (!TRY(s->step()))
       return fail(ErrorCode::kConflict, "the workspace has been acquired by another owner");
-    owner = owner_at(*s.operator->());
+    owner = reading::owner_at(*s.operator->());
     return {};
   }));
   return *owner;
@@ -218,7 +179,7 @@ Result<int64_t> SqliteStore::prune(WorkspaceId workspace, const Table& table, st
       return {};
     }
     std::vector<Uuid> jobs;
-    while (TRY(s->step())) jobs.push_back(uuid_at(*s.operator->(), 0));
+    while (TRY(s->step())) jobs.push_back(reading::uuid_at(*s.operator->(), 0));
     Statement& output =
         *TRY(writer_->prepare("DELETE FROM job_output WHERE workspace_id = ?1 AND job_id = ?2"));
     for (const Uuid& job : jobs) {
@@ -270,68 +231,31 @@ Result<SqliteStore::Reader> SqliteStore::reader() {
   return Reader(db, GiveBack{this});
 }
 
-Result<Owner> SqliteStore::load_rows(Db& db, WorkspaceId workspace, const Token* token,
-                                     const EntitySink& sink) {
-  TRY(db.exec("BEGIN"));
-  ReadTransaction snapshot{db};
-  StatementUse s(*TRY(db.prepare(owner_sql(kDialect))));
-  s->bind(1, workspace.uuid);
-  if (!TRY(s->step()))
-    return fail(token ? ErrorCode::kConflict : ErrorCode::kNotFound, "the workspace has no owner");
-  const Owner owner = owner_at(*s.operator->());
-  if (token && owner.token != *token)
-    return fail(ErrorCode::kConflict, "the workspace has been acquired by another owner");
-  for (const Table& table : tables()) {
-    const std::string sql = hot_sql(kDialect, table);
-    if (sql.empty()) continue;
-    Statement& rows = *TRY(db.prepare(sql));
-    StatementUse use(rows);
-    use->bind(1, workspace.uuid);
-    TRY(each_row(rows, table, sink));
-  }
-  return owner;
-}
-
 Result<Owner> SqliteStore::load(WorkspaceId workspace, Token token, const EntitySink& sink) {
   Reader db = TRY(reader());
-  return load_rows(*db, workspace, &token, sink);
+  return reading::load(*db, workspace, &token, sink);
 }
 
 Result<Owner> SqliteStore::snapshot(WorkspaceId workspace, const EntitySink& sink) {
   Reader db = TRY(reader());
-  return load_rows(*db, workspace, nullptr, sink);
+  return reading::load(*db, workspace, nullptr, sink);
 }
 
 Result<std::vector<Entity>> SqliteStore::read(WorkspaceId workspace, const ColdQuery& query) {
   TRY(check_query(query));
   Reader db = TRY(reader());
-  const Table& table = *query.table;
-  Statement& s = *TRY(db->prepare(cold_sql(kDialect, query)));
-  StatementUse use(s);
-  int at = bind_conditions(s, workspace, query);
-  s.bind(at++, query.limit);
-  s.bind(at++, query.offset);
-  std::vector<Entity> out;
-  TRY(each_row(s, table, [&](Entity&& e) { out.push_back(std::move(e)); }));
-  return out;
+  return reading::rows(*db, workspace, query);
 }
 
 Result<int64_t> SqliteStore::count(WorkspaceId workspace, const ColdQuery& query) {
   TRY(check_query(query));
   Reader db = TRY(reader());
-  Statement& s = *TRY(db->prepare(count_sql(kDialect, query)));
-  StatementUse use(s);
-  bind_conditions(s, workspace, query);
-  TRY(s.step());
-  return s.integer(0);
+  return reading::count(*db, workspace, query);
 }
 
 Result<std::vector<Owner>> SqliteStore::owners() {
   Reader db = TRY(reader());
-  StatementUse s(*TRY(db->prepare(all_owners_sql())));
-  std::vector<Owner> out;
-  while (TRY(s->step())) out.push_back(owner_at(*s.operator->()));
-  return out;
+  return reading::owners(*db);
 }
 
 // ---- Beats -----------------------------------------------------------------------------------------

@@ -70,7 +70,6 @@ class SqliteStore final : public Store {
   using Reader = std::unique_ptr<Db, GiveBack>;
   Result<Reader> reader();
 
-  Result<Owner> load_rows(Db& db, WorkspaceId workspace, const Token* token, const EntitySink& sink);
   Status apply(const Commit& commit, bool& fenced);
   Status apply_rows(const Commit& commit);
   Result<Statement*> row_statement(std::vector<Statement*>& cache, size_t table, bool upsert);
