@@ -13,6 +13,7 @@ import tempfile
 import threading
 import time
 import uuid
+from datetime import datetime
 from pathlib import Path
 
 import requests
@@ -38,6 +39,11 @@ def eventually(look, within=15.0, what="the condition"):
         if value:
             return value
         assert time.monotonic() < deadline, f"{what} did not come about within {within} s"
+
+
+def moment(text):
+    """The instant a text names. Texts do not sort as their instants do: 10.7Z is after 10.70001Z."""
+    return datetime.fromisoformat(text)
 
 
 def unique(word):

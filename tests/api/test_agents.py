@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness import all_at_once, complaint_paths, eventually, new_id, refusal
+from harness import all_at_once, complaint_paths, eventually, moment, new_id, refusal
 
 CONFIG = {"apiKey": "in clear", "n": 1, "nested": {"a": [True]}}
 
@@ -75,7 +75,8 @@ def test_waiting_jobs_are_queued_and_listed_newest_first(world):
     world.publish("v1")
     jobs = world.wait_for_jobs(3)
     assert {job["status"] for job in jobs} == {"queued"}
-    assert [job["createdAt"] for job in jobs] == sorted((job["createdAt"] for job in jobs), reverse=True)
+    times = [moment(job["createdAt"]) for job in jobs]
+    assert times == sorted(times, reverse=True)
     assert all("dispatchContext" not in job for job in jobs)
     path = f"/job-agents/{world.agent}/jobs"
     with_context = world.ws.get(f"{path}?status=queued&includeDispatchContext=true",

@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness import all_at_once, complaint_paths, new_id, refusal
+from harness import all_at_once, complaint_paths, moment, new_id, refusal
 
 FINAL = ["cancelled", "skipped", "failure", "invalidJobAgent", "invalidIntegration", "externalRunNotFound",
          "successful"]
@@ -24,7 +24,7 @@ def test_a_job_runs_and_ends(world):
     world.report(job, "successful", instanceId="one", message="done")
     ended = world.ws.get(f"/jobs/{job}").json()
     assert (ended["status"], ended["message"], ended["externalId"]) == ("successful", "done", "run-7")
-    assert ended["createdAt"] <= ended["startedAt"] <= ended["completedAt"]
+    assert moment(ended["createdAt"]) <= moment(ended["startedAt"]) <= moment(ended["completedAt"])
 
 
 @pytest.mark.parametrize("status", FINAL)
@@ -146,7 +146,7 @@ def test_jobs_are_listed_with_what_they_are_about(world):
         assert item["resource"]["identifier"] in world.resources
         target = item["release"]["releaseTarget"]
         assert target["key"] == world.key(item["resource"]["identifier"])
-    times = [item["job"]["createdAt"] for item in page["items"]]
+    times = [moment(item["job"]["createdAt"]) for item in page["items"]]
     assert times == sorted(times, reverse=True)
 
 

@@ -4,7 +4,7 @@ from urllib.parse import quote, quote_plus
 
 import pytest
 
-from harness import all_at_once, complaint_paths, new_id, refusal
+from harness import all_at_once, complaint_paths, moment, new_id, refusal
 
 RESOURCE = {"name": "Name", "kind": "Cluster", "version": "v1"}
 
@@ -43,7 +43,7 @@ def test_a_resource_is_made_read_changed_and_deleted(ws):
     assert again["id"] == made["id"]
     resource = ws.get(one("web-1")).json()
     assert (resource["name"], resource["config"], resource["metadata"]) == ("Other", {}, {})
-    assert resource["createdAt"] == created and resource["updatedAt"] > created
+    assert resource["createdAt"] == created and moment(resource["updatedAt"]) > moment(created)
     assert ws.delete(one("web-1"), status=202).json() == {"id": made["id"], "message": "Resource deleted"}
     refusal(ws.get(one("web-1")), 404)
     refusal(ws.delete(one("web-1")), 404)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness import all_at_once, complaint_paths, eventually, new_id, refusal
+from harness import all_at_once, complaint_paths, eventually, moment, new_id, refusal
 
 
 def target(world, name, tail=""):
@@ -119,7 +119,7 @@ def test_the_jobs_of_a_target_newest_first(world):
         world.finish_everything()
     page = world.ws.get(target(world, "prod-a", "/jobs"), status=200).json()
     assert page["total"] == 2
-    assert page["items"][0]["createdAt"] > page["items"][1]["createdAt"]
+    assert moment(page["items"][0]["createdAt"]) > moment(page["items"][1]["createdAt"])
     assert len(world.ws.get(target(world, "prod-a", "/jobs?limit=1")).json()["items"]) == 1
 
 
