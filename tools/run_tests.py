@@ -77,6 +77,8 @@ PARTS = [
          files=["tests/schedule/differential_test.py"], command=["@dateutil", "tests/schedule/differential_test.py"]),
     Part("api", "the program over its sockets, on SQLite and PostgreSQL", 3, target="ctrlplane", files=["tests/api"],
          command=pytest_command("tests/api"), timeout_s=1200),
+    Part("stress", "clients start, claim, retry and force jobs while freezes come and go", 0.7, target="ctrlplane",
+         files=["tests/stress"], command=["@pytest", "-B", "tests/stress/freeze_stress.py"], timeout_s=600),
     Part("sim", "simulator, seeds 1 to 600", 6, preset="release", target="sim", timeout_s=3600,
          command=["build/release/bin/sim", "--seeds", "1..600"]),
     Part("long-sim", "simulator, seeds 601 to 2000", 12, preset="release", target="sim", timeout_s=3600,

@@ -243,7 +243,8 @@ def independent_checker(tree):
 # Header → the path prefixes that may include it. Tests beside a source may do what tests/ may.
 HEAVY = [
     (r"boost/(?:asio|beast)\b.*", ("src/net/",)),
-    (r"boost/json(?:\.hpp|/(?!fwd\.hpp).*)", ("src/model/json.cpp", "src/model/policy.cpp", "src/policy/rule_body.cpp",
+    (r"boost/json(?:\.hpp|/(?!fwd\.hpp).*)", ("src/model/json.cpp", "src/model/policy.cpp", "src/model/freeze.cpp",
+                                             "src/policy/rule_body.cpp", "src/notify/*.cpp",
                                              "src/api/*.cpp", "src/agent/*.cpp", "src/cli/*.cpp", "src/app/*.cpp",
                                              "tests/*.cpp")),
     (r"spdlog/.*", ("src/base/log.cpp",)),

@@ -56,6 +56,7 @@ bool is_refusal(ErrorCode code) {
   switch (code) {
     case ErrorCode::kNotFound:
     case ErrorCode::kConflict:
+    case ErrorCode::kFrozen:
     case ErrorCode::kInvalid:
     case ErrorCode::kTooLarge:
     case ErrorCode::kUnsupported: return true;

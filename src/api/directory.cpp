@@ -104,7 +104,7 @@ std::optional<Role> Directory::role_of(const Principal& who, WorkspaceId workspa
   if (user->second.admin) {
     role = Role::kAdmin;
   } else if (auto it = members_.find({workspace, who.user}); it != members_.end()) {
-    role = it->second;
+    role = it->second.role;
   }
   return role;
 }
@@ -138,6 +138,28 @@ std::vector<Workspace> Directory::workspaces_of(const Principal& who) const {
   return all;
 }
 
+std::vector<std::string> Directory::emails_of(WorkspaceId workspace, uint8_t roles) const {
+  std::lock_guard lock(mutex_);
+  std::vector<std::string> all;
+  const Permission concerned{.roles = roles};
+  for (auto it = members_.lower_bound({workspace, UserId{}});
+       it != members_.end() && it->first.first == workspace; ++it) {
+    auto user = users_.find(it->first.second);
+    if (user != users_.end() && concerned.allows(it->second.role)) all.push_back(user->second.email);
+  }
+  return all;
+}
+
+bool Directory::is_granted(const Principal& who, const Permission& permission, WorkspaceId workspace) const {
+  auto it = members_.find({workspace, who.user});
+  return it != members_.end() && has_grant(it->second.grants, permission.name);
+}
+
+bool Directory::is_granted_to_key(const Principal& who, const Permission& permission) const {
+  auto it = who.key ? keys_.find(*who.key) : keys_.end();
+  return it != keys_.end() && has_grant(it->second.row.grants, permission.name);
+}
+
 Status Directory::allows(const Principal& who, const Permission& permission, WorkspaceId workspace) const {
   using Where = Permission::Where;
   if (permission.where == Where::kNobody || permission.where == Where::kAnybody) return {};
@@ -150,8 +172,8 @@ Status Directory::allows(const Principal& who, const Permission& permission, Wor
   }
   auto role = role_of(who, workspace);
   if (!role) return fail(ErrorCode::kNotFound, "no such workspace");
-  bool by_user = permission.allows(*role);
-  bool by_key = !who.key_role || permission.allows(*who.key_role);
+  bool by_user = permission.allows(*role) || is_granted(who, permission, workspace);
+  bool by_key = !who.key_role || permission.allows(*who.key_role) || is_granted_to_key(who, permission);
   if (by_user && by_key) return {};
   return fail(ErrorCode::kForbidden, fmt::format("this needs the permission {}, which {} {} does not have",
                                                  permission.name, by_user ? "the API key's role" : "the role",
@@ -192,7 +214,7 @@ void Directory::apply(const Change& change) {
     put_it ? put(*session) : erase(*session);
   } else if (const auto* member = std::get_if<ctrlplane::Member>(&change.entity)) {
     std::pair which{member->workspace, member->user};
-    put_it ? void(members_[which] = member->role) : void(members_.erase(which));
+    put_it ? void(members_[which] = *member) : void(members_.erase(which));
   } else if (const auto* workspace = std::get_if<Workspace>(&change.entity)) {
     put_it ? put(*workspace) : erase(*workspace);
   }

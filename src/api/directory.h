@@ -47,10 +47,13 @@ class Directory final : public FeedListener {
   std::optional<User> user_by_email(std::string_view email) const;
   // By id or slug; nothing if it is not there or not this caller's.
   std::optional<Workspace> workspace(const Principal& who, std::string_view id_or_slug) const;
-  // May `who` do this there? kForbidden names what is missing.
+  // May `who` do this there: by role or by what was granted beyond it? A key does no more than its user.
+  // kForbidden names what is missing.
   Status allows(const Principal& who, const Permission& permission, WorkspaceId workspace) const;
   std::optional<Role> role_in(const Principal& who, WorkspaceId workspace) const;
   std::vector<Workspace> workspaces_of(const Principal& who) const;
+  // Of the members who have one of these roles, as permission::of makes them.
+  std::vector<std::string> emails_of(WorkspaceId workspace, uint8_t roles) const;
 
   // Until this is called nobody is known: a good key must never be called bad because it is about to be made.
   void open();
@@ -79,6 +82,8 @@ class Directory final : public FeedListener {
   Result<Principal> principal_of(UserId user) const;
   bool sees(const Principal& who, WorkspaceId workspace) const;
   std::optional<Role> role_of(const Principal& who, WorkspaceId workspace) const;
+  bool is_granted(const Principal& who, const Permission& permission, WorkspaceId workspace) const;
+  bool is_granted_to_key(const Principal& who, const Permission& permission) const;
 
   mutable std::mutex mutex_;
   bool ready_ = false, open_ = false;
@@ -88,7 +93,7 @@ class Directory final : public FeedListener {
   std::map<std::string, KeyId, std::less<>> key_by_prefix_;
   std::map<SessionId, Session> sessions_;
   std::map<std::string, SessionId, std::less<>> session_by_hash_;
-  std::map<std::pair<WorkspaceId, UserId>, Role> members_;
+  std::map<std::pair<WorkspaceId, UserId>, ctrlplane::Member> members_;
   std::map<WorkspaceId, Workspace> workspaces_;
   std::map<std::string, WorkspaceId, std::less<>> workspace_by_slug_;
 };

@@ -113,6 +113,88 @@ TEST_F(DirectoryOfOneKey, finds_a_workspace_by_the_slug_it_has_now) {
   EXPECT_FALSE(directory.workspace(who, "second"));
 }
 
+// ---- What is granted beyond a role ----------------------------------------------------------------------
+
+class DirectoryOfOneMember : public DirectoryOfOneKey {
+ protected:
+  void SetUp() override {
+    DirectoryOfOneKey::SetUp();
+    commit(Change::put(workspace));
+    member(Role::kViewer);
+  }
+  void member(Role role, std::string grants = {}) {
+    commit(Change::put(ctrlplane::Member{workspace.id, user.id, role, std::move(grants)}));
+  }
+  void give_key(std::optional<Role> role, std::string grants = {}) {
+    key.role = role;
+    key.grants = std::move(grants);
+    commit(Change::put(key));
+  }
+  bool may(const Permission& permission, WorkspaceId where) {
+    auto who = directory.by_key(kKey, now);
+    return who && directory.allows(*who, permission, where);
+  }
+  bool may(const Permission& permission) { return may(permission, workspace.id); }
+
+  Workspace workspace{.id = WorkspaceId{uuid(5)}, .name = "one", .slug = "one"};
+};
+
+TEST_F(DirectoryOfOneMember, lets_a_member_do_what_was_granted_and_nothing_else) {
+  EXPECT_FALSE(may(permission::kFreezeBypass));
+  member(Role::kViewer, "deployment_freeze.create deployment_freeze.bypass");
+  EXPECT_TRUE(may(permission::kFreezeBypass));
+  EXPECT_TRUE(may(permission::kFreezeCreate));
+  EXPECT_FALSE(may(permission::kFreezeThaw));
+  EXPECT_FALSE(may(permission::kSystemWrite));
+  member(Role::kViewer);
+  EXPECT_FALSE(may(permission::kFreezeBypass));
+}
+
+TEST_F(DirectoryOfOneMember, keeps_grants_when_it_is_loaded_again) {
+  state.apply(Change::put(workspace));
+  state.apply(Change::put(ctrlplane::Member{workspace.id, user.id, Role::kViewer, "deployment_freeze.thaw"}));
+  directory.load(state);
+  EXPECT_TRUE(may(permission::kFreezeThaw));
+}
+
+TEST_F(DirectoryOfOneMember, a_grant_counts_in_its_workspace_only) {
+  member(Role::kViewer, "deployment_freeze.bypass");
+  Workspace other{.id = WorkspaceId{uuid(6)}, .name = "two", .slug = "two"};
+  commit(Change::put(other));
+  commit(Change::put(ctrlplane::Member{other.id, user.id, Role::kOperator}));
+  EXPECT_TRUE(may(permission::kFreezeBypass));
+  EXPECT_FALSE(may(permission::kFreezeBypass, other.id));
+}
+
+TEST_F(DirectoryOfOneMember, a_narrow_key_does_what_was_granted_to_it_if_its_user_may) {
+  member(Role::kAdmin);
+  give_key(Role::kDeployer);
+  EXPECT_FALSE(may(permission::kFreezeBypass));
+  give_key(Role::kDeployer, "deployment_freeze.bypass");
+  EXPECT_TRUE(may(permission::kFreezeBypass));
+  EXPECT_FALSE(may(permission::kFreezeThaw));
+  member(Role::kOperator);
+  EXPECT_FALSE(may(permission::kFreezeBypass)) << "the key would do more than its user";
+  member(Role::kOperator, "deployment_freeze.bypass");
+  EXPECT_TRUE(may(permission::kFreezeBypass));
+}
+
+TEST_F(DirectoryOfOneMember, a_narrow_key_does_not_do_what_was_granted_to_its_user_alone) {
+  member(Role::kOperator, "deployment_freeze.bypass");
+  give_key(Role::kDeployer);
+  EXPECT_FALSE(may(permission::kFreezeBypass));
+  give_key(std::nullopt);
+  EXPECT_TRUE(may(permission::kFreezeBypass)) << "one without a role does what its user does";
+}
+
+TEST_F(DirectoryOfOneMember, knows_the_addresses_of_members_by_their_roles) {
+  EXPECT_TRUE(directory.emails_of(workspace.id, permission::kDeployers).empty());
+  member(Role::kOperator);
+  EXPECT_EQ(directory.emails_of(workspace.id, permission::kDeployers), std::vector<std::string>{user.email});
+  EXPECT_TRUE(directory.emails_of(workspace.id, permission::kAdmins).empty());
+  EXPECT_TRUE(directory.emails_of(WorkspaceId{uuid(6)}, permission::kDeployers).empty());
+}
+
 TEST(NewDirectory, knows_nobody_and_says_so) {
   Directory directory;
   EXPECT_EQ(directory.by_key(kKey, testing::kStart).error().code, ErrorCode::kUnavailable);

@@ -26,6 +26,10 @@ struct Naming {
     named("job", e.id);
     w.member("status", to_string(e.status));
   }
+  void operator()(const Freeze& e) {
+    named("freeze", e.id);
+    if (e.ended()) w.member("ended", true);
+  }
   void operator()(const TargetState& e) { w.member("entity", "releaseTarget").member("id", e.key.str()); }
   template <class E>
   void operator()(const E&) {}

@@ -23,6 +23,11 @@ Family target_family();
 Family policy_family();
 Family approval_family();
 Family explain_family();
+Family freeze_family();
+Family freeze_history_family();
+Family freeze_check_family();
+Family freeze_report_family();
+Family channel_family();
 Family event_family();
 Family legacy_family();
 

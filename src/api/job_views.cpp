@@ -1,13 +1,18 @@
 #include "api/job_views.h"
 
+#include <algorithm>
+
 #include <boost/json.hpp>
 
 #include "api/views.h"
 #include "api/words.h"
 #include "model/agent_type.h"
+#include "policy/freezes.h"
 
 namespace ctrlplane::api {
 namespace {
+
+constexpr size_t kMaxLooked = 4000;  // jobs that an agent's list looks at, under a freeze
 
 Uuid as_uuid(const Digest& d) { return Uuid{d.bytes}; }
 
@@ -34,6 +39,43 @@ std::string config_in(const std::string& shared_part) {
 }
 
 }  // namespace
+
+Holdings held_among(const State& state, Time now, const std::vector<JobId>& waiting) {
+  Holdings held;
+  if (!state.any_open_freezes()) return held;
+  for (JobId id : waiting) {
+    JobIx j = state.jobs.find(id);
+    if (!j || !state.jobs[j].target || !state.jobs[j].version) continue;
+    if (FreezeIx f = policy::frozen_by(state, now, state.jobs[j].target, state.jobs[j].version))
+      held[id] = {state.freezes[f].row.id, state.freezes[f].row.reason};
+  }
+  return held;
+}
+
+Offer offered(const State& state, Time now, AgentIx agent) {
+  if (!state.any_open_freezes()) return std::nullopt;
+  std::vector<JobId> all;
+  size_t looked = 0;
+  for (JobId id : state.agents[agent].pending) {  // those set aside were refused
+    if (looked++ == kMaxLooked) break;
+    const JobSlot& job = state.jobs[state.jobs.find(id)];
+    if (job.target && job.version && !policy::frozen_by(state, now, job.target, job.version))
+      all.push_back(id);
+  }
+  return all;
+}
+
+Status with_held(Call& call, const std::vector<Job>& jobs, std::function<Status(Call&, Holdings)> then) {
+  std::vector<JobId> waiting;
+  for (const Job& job : jobs)
+    if (job.status == JobStatus::kPending) waiting.push_back(job.id);
+  if (waiting.empty()) return then(call, {});
+  return call.ask<Holdings>(
+      [waiting = std::move(waiting)](const State& s, Time now) -> Result<Holdings> {
+        return held_among(s, now, waiting);
+      },
+      std::move(then));
+}
 
 Result<JobContexts> JobContexts::read(store::Store& store, WorkspaceId workspace,
                                       const std::vector<Job>& jobs, Want want) {
@@ -96,6 +138,8 @@ void JobContexts::write_job(JsonWriter& w, const Job& job, bool with_context, st
   w.member("cancelRequestedAt", job.cancel_requested_at);
   w.key("metadata").raw("{}").member_unless_empty("externalId", job.external_id);
   w.member_unless_empty("message", job.message).member_unless_empty("holder", job.holder);
+  if (auto it = held_.find(job.id); it != held_.end() && job.status == JobStatus::kPending)
+    w.key("held").open().member("freezeId", it->second.freeze).member("reason", it->second.reason).close();
   const std::string* shared = part(job.shared_part);
   if (with_context && shared) {
     const std::string* resource = part(job.resource_part);

@@ -12,6 +12,22 @@
 
 namespace ctrlplane::api {
 
+struct Holding {
+  FreezeId freeze;
+  std::string reason;
+};
+using Holdings = std::map<JobId, Holding>;
+
+// Those of these jobs that wait because of a freeze. On the loop.
+Holdings held_among(const State& state, Time now, const std::vector<JobId>& waiting);
+// The same asked from a pool thread; nobody is asked if none of them waits. `then` is on a pool thread too.
+Status with_held(Call& call, const std::vector<Job>& jobs, std::function<Status(Call&, Holdings)> then);
+
+// What the agent could have now, oldest first; nothing if all that waits for it is, because there is no
+// freeze. It looks at the first so many: those behind them come when these are gone.
+using Offer = std::optional<std::vector<JobId>>;
+Offer offered(const State& state, Time now, AgentIx agent);
+
 // Everything that a set of jobs refers to, read in a few queries however many jobs there are.
 class JobContexts {
  public:
@@ -32,6 +48,8 @@ class JobContexts {
   // Also used for release targets.
   void write_release(JsonWriter& w, ReleaseId id) const;
   bool has_release(ReleaseId id) const { return releases_.contains(id); }
+  // Jobs among these are shown with what holds them.
+  void show_held(Holdings held) { held_ = std::move(held); }
 
   // Adds releases (with their versions) that no job needs to refer to.
   Status add_releases(store::Store& store, const std::set<ReleaseId>& ids);
@@ -40,6 +58,7 @@ class JobContexts {
   const std::string* part(const Digest& digest) const;
 
   WorkspaceId workspace_;
+  Holdings held_;
   std::map<AgentId, JobAgent> agents_;
   std::map<Digest, std::string> parts_;
   std::map<Digest, std::string> configs_;  // jobAgentConfig of shared parts

@@ -31,6 +31,8 @@ object responses(const Route& route) {
       r["content"] = content("application/json", reference(o.shape));
     else if (o.status == 200)
       r["content"] = content(route.content_type, {});
+    if (!o.shape.empty() && !route.other_type.empty())
+      r["content"].as_object()[string(route.other_type)] = object{{"schema", object{{"type", "string"}}}};
     all[std::to_string(o.status)] = r;
   }
   all["default"] = {{"description", "refused, with the reason"},

@@ -1,6 +1,7 @@
 // What a route asks of its caller. Each route names one; a refusal names it to the caller.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <initializer_list>
 #include <string_view>
@@ -59,6 +60,14 @@ inline constexpr Permission kPolicySkip{Where::kWorkspace, "policy.skip", kOpera
 inline constexpr Permission kVersionApprove{Where::kWorkspace, "version.approve", kDeployers};
 inline constexpr Permission kTargetForce{Where::kWorkspace, "target.force_deploy", kOperators};
 inline constexpr Permission kJobCancel{Where::kWorkspace, "job.cancel", kDeployers};
+inline constexpr Permission kFreezeRead{Where::kWorkspace, "deployment_freeze.read", kAll};
+inline constexpr Permission kFreezeCreate{Where::kWorkspace, "deployment_freeze.create", kDeployers};
+inline constexpr Permission kFreezeExtend{Where::kWorkspace, "deployment_freeze.extend", kOperators};
+inline constexpr Permission kFreezeThaw{Where::kWorkspace, "deployment_freeze.thaw", kOperators};
+inline constexpr Permission kFreezeBypass{Where::kWorkspace, "deployment_freeze.bypass", kAdmins};
+// What can also be given alone, to a member or to a key.
+inline constexpr std::array kGrantable = {kFreezeCreate, kFreezeExtend, kFreezeThaw, kFreezeBypass};
+inline constexpr Permission kNotifyWrite{Where::kWorkspace, "notification.write", kAdmins};
 inline constexpr Permission kJobWork{Where::kWorkspace, "job.work", kWorkers};
 
 }  // namespace permission

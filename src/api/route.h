@@ -47,6 +47,7 @@ struct Route {
   std::vector<Outcome> outcomes = {};  // the first is the ordinary success
   Handler handler = nullptr;
   std::string_view content_type = "application/json";  // of the ordinary success
+  std::string_view other_type = {};                    // that it can be had as too
 };
 
 struct Family {

@@ -33,16 +33,17 @@ UpdateUserRequest   = { email?: string(3..255), name?: string(0..255), password?
                         admin?: boolean }
 SignInRequest       = { email: string(1..255), password: string(1..1024) }
 Identity            = { user: User, via: "apiKey" | "session", expiresAt?: datetime,
-                        workspaces: [{ id: uuid, slug: string, name: string, role: Role }] }
+                        workspaces: [{ id: uuid, slug: string, name: string, role: Role,
+                                       grants?: [string] }] }
 ApiKey              = { id: uuid, name: string, prefix: string, userId: uuid, role?: Role, workspaceId?: uuid,
-                        expiresAt?: datetime, createdAt: datetime }
+                        grants?: [string], expiresAt?: datetime, createdAt: datetime }
 ApiKeyPage          = { items: [ApiKey], total: integer, limit: integer, offset: integer }
 NewApiKey           = ApiKey & { key: string }
 CreateApiKeyRequest = { name: string(1..255), role?: Role, workspaceId?: uuid, expiresAt?: datetime,
-                        userId?: uuid }
-Member              = { userId: uuid, email: string, name: string, role: Role }
+                        userId?: uuid, grants?: [string] }
+Member              = { userId: uuid, email: string, name: string, role: Role, grants?: [string] }
 MemberPage          = { items: [Member], total: integer, limit: integer, offset: integer }
-SetMemberRequest    = { role: Role }
+SetMemberRequest    = { role: Role, grants?: [string] }
 
 # ---- Systems ----
 System                   = { id: uuid, workspaceId: uuid, name: string, slug: string, description?: string,
@@ -84,12 +85,14 @@ DeploymentVersion              = { id: uuid, name: string, tag: string, config: 
                                    jobAgentConfig: object, deploymentId: uuid,
                                    status: DeploymentVersionStatus, message?: string, createdAt: datetime,
                                    metadata: Metadata,
+                                   bypassFreeze?: boolean, bypassFreezeIds?: [uuid],
                                    dependencies?: map<{ versionSelector: string }> }
 DeploymentVersionPage          = { items: [DeploymentVersion], total: integer, limit: integer, offset: integer }
 CreateDeploymentVersionRequest = { tag: string(1..255), name?: string(0..255),
                                    status?: DeploymentVersionStatus, message?: string,
                                    config?: object, jobAgentConfig?: object, metadata?: Metadata,
                                    createdAt?: datetime,
+                                   bypassFreeze?: boolean, bypassFreezeIds?: [uuid],
                                    dependencies?: map<{ versionSelector: string }> }
 UpdateDeploymentVersionRequest = { status?: DeploymentVersionStatus, message?: string }
 
@@ -141,7 +144,8 @@ Job                   = { id: uuid, releaseId: string, jobAgentId: string, jobAg
                           status: JobStatus, cause: string,
                           createdAt: datetime, updatedAt: datetime, startedAt?: datetime, completedAt?: datetime,
                           cancelRequestedAt?: datetime, metadata: Metadata, externalId?: string, message?: string,
-                          holder?: string, dispatchContext?: object }
+                          holder?: string, held?: HeldBy, dispatchContext?: object }
+HeldBy                = { freezeId: uuid, reason: string }
 JobPage               = { items: [Job], total: integer, limit: integer, offset: integer }
 JobWithRelease        = { job: Job, release: Release, deployment?: Deployment, environment?: Environment,
                           resource?: Resource }
@@ -157,7 +161,7 @@ Release                = { id: string, version?: DeploymentVersion, variables: o
                            encryptedVariables: [string],
                            releaseTarget: ReleaseTarget, createdAt: datetime }
 ReleaseTargetState     = { desiredRelease?: Release, currentRelease?: Release, latestJob?: { job: Job,
-                           verifications: [object] } }
+                           verifications: [object] }, freeze?: FreezeOver }
 ReleaseTargetWithState = { releaseTarget: ReleaseTarget, state: ReleaseTargetState }
 ReleaseTargetStatePage = { items: [ReleaseTargetWithState], total: integer, limit: integer, offset: integer }
 ReleaseTargetQuery     = { deploymentId: uuid, environmentId: uuid }
@@ -169,7 +173,8 @@ TargetOverview         = { releaseTarget: ReleaseTarget, resource: { id: uuid, i
                            environment: { id: uuid, name: string }, deployment: { id: uuid, name: string },
                            state: { currentVersion?: VersionTag, desiredVersion?: VersionTag,
                            activeJob?: JobSummary,
-                                    latestJob?: JobSummary, attempts: integer, reason?: string } }
+                                    latestJob?: JobSummary, attempts: integer, reason?: string,
+                                    freeze?: FreezeOver } }
 TargetOverviewPage     = { items: [TargetOverview], total: integer, limit: integer, offset: integer }
 ResourcePreviewRequest = { name: string(1..1024), kind: string(1..255), version: string(1..255),
                            identifier: string(1..1024),
@@ -208,7 +213,7 @@ ApprovalRecordPage  = { items: [ApprovalRecord], total: integer, limit: integer,
 VersionDependency   = { deploymentVersionId: uuid, dependencyDeploymentId: uuid, versionSelector: string }
 VersionDependencies = [VersionDependency]
 UpsertDependencyRequest = { versionSelector: string(1..16384) }
-ForceDeployRequest  = { versionId: uuid, reason?: string }
+ForceDeployRequest  = { versionId: uuid, reason?: string, bypassFreeze?: boolean }
 
 Verdict             = "allowed" | "pending" | "denied"
 RuleVerdict         = { type: string, ruleId?: uuid, policyId?: uuid, policyName?: string, verdict: Verdict,
@@ -227,6 +232,61 @@ EnvironmentVerdict  = { environment: { id: uuid, name: string }, targets: intege
                         denied: integer, current: integer, rules: [RuleVerdict] }
 VersionEvaluations  = { version: DeploymentVersion, environments: [EnvironmentVerdict] }
 EligibleVersionsRequest = { filter?: string, excludeRuleIds?: [string] }
+
+# ---- Freezes ----
+FreezeScope        = "workspace" | "system" | "environment" | "deployment"
+InFlightWork       = "finish_jobs" | "finish_brackets" | "cancel"
+Freeze             = { id: uuid, workspaceId: uuid, scope: FreezeScope, scopeEntityId?: uuid, reason: string,
+                       incidentUrl?: string, createdBy: string, createdAt: datetime, effectiveAt: datetime,
+                       expiresAt?: datetime, thawedAt?: datetime, thawedBy?: string, thawReason?: string,
+                       selector?: string, inFlight: InFlightWork, metadata: Metadata,
+                       resume?: { perMinute: integer }, status: "active" | "scheduled" | "ended" }
+FreezePage         = { items: [Freeze], total: integer, limit: integer, offset: integer }
+FreezeList         = { items: [Freeze] }
+InFlightJob        = { id: uuid, status: JobStatus, releaseTargetKey: string, versionId: uuid,
+                       jobAgentId: uuid, sending?: boolean }
+# incomplete: the freeze stands, but its targets could not all be counted.
+FreezeImpact       = { targets: integer, undetermined: integer, heldJobs: integer,
+                       inFlightJobs: [InFlightJob], openBrackets: [object], incomplete?: boolean }
+NewFreeze          = Freeze & { impact: FreezeImpact }
+FreezePreview      = { impact: FreezeImpact }
+FreezeEvent        = { id: uuid, action: "scheduled" | "activated" | "extended" | "modified" | "thawed" |
+                       "expired" | "bypassed" | "expiring_soon",
+                       actor?: string, note?: string, metadata: object, createdAt: datetime }
+FreezeWithEvents   = Freeze & { events: [FreezeEvent], impact?: FreezeImpact }
+CreateFreezeRequest = { scope: FreezeScope, scopeEntityId?: uuid, reason: string, incidentUrl?: string,
+                       expiresIn?: string, expiresAt?: datetime, effectiveAt?: datetime, selector?: string,
+                       inFlight?: InFlightWork, metadata?: Metadata }
+# expiresAt null: until it is thawed; selector null: everything in its scope.
+UpdateFreezeRequest = { reason?: string, incidentUrl?: string, expiresIn?: string, expiresAt?: datetime,
+                       effectiveAt?: datetime, selector?: string }
+ThawFreezeRequest  = { reason?: string, cascade?: boolean, resume?: { perMinute: integer } }
+FreezeSettings     = { maxTtl?: string, ttlRequired: boolean, thawNeedsReason: boolean,
+                       secondPersonThaws: boolean, warnBefore: string }
+FreezeSettingsRequest = { maxTtl?: string, ttlRequired?: boolean, thawNeedsReason?: boolean,
+                       secondPersonThaws?: boolean, warnBefore?: string }
+FreezeOver         = { id: uuid, reason: string, scope: FreezeScope, expiresAt?: datetime }
+FreezeCheck        = { frozen: boolean, partial: boolean, freezeId?: uuid, reason?: string,
+                       freezes: [FreezeOver], opensAt?: datetime }
+ReportedJob        = { id: uuid, releaseTargetKey: string, deployment?: string, environment?: string,
+                       resource?: string, versionId: uuid, version?: string, status: JobStatus,
+                       createdAt: datetime, handedOverAt?: datetime, heldSeconds?: integer }
+PassedFreeze       = { versionId?: uuid, version?: string, by?: string, note?: string, at: datetime }
+FreezeReport       = { freeze: Freeze, durationSeconds: integer, timeline: [FreezeEvent], held: [ReportedJob],
+                       passed: [PassedFreeze], resumed: [ReportedJob], truncated: boolean }
+
+# ---- Notifications ----
+ChannelKind             = "webhook" | "slack" | "email"
+NotificationChannel     = { id: uuid, name: string, kind: ChannelKind, config?: object, hasSecret: boolean,
+                            enabled: boolean, createdAt: datetime }
+NotificationChannelPage = { items: [NotificationChannel], total: integer, limit: integer, offset: integer }
+UpsertChannelRequest    = { name: string(1..255), kind: ChannelKind, config?: object, secret?: string(0..255),
+                            enabled?: boolean }
+Delivery                = { id: uuid, channelId: uuid, type: string,
+                            status: "pending" | "sending" | "delivered" | "abandoned", attempts: integer,
+                            lastError?: string, createdAt: datetime, nextAttemptAt?: datetime,
+                            endedAt?: datetime }
+DeliveryPage            = { items: [Delivery], total: integer, limit: integer, offset: integer }
 
 # ---- Audit ----
 AuditEntry     = { id: uuid, at: datetime, actor: string, action: string, subject: string, details: object }

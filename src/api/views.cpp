@@ -1,5 +1,7 @@
 #include "api/views.h"
 
+#include "api/grants.h"
+
 namespace ctrlplane::api {
 
 void write(JsonWriter& w, const Workspace& row) {
@@ -18,6 +20,7 @@ void write(JsonWriter& w, const ApiKey& row, std::string_view secret_once) {
   w.member("userId", row.user);
   if (row.role) w.member("role", to_string(*row.role));
   w.member("workspaceId", row.workspace).member("expiresAt", row.expires_at);
+  write_grants(w, row.grants);
   w.member("createdAt", row.created_at).member_unless_empty("key", secret_once).close();
 }
 
@@ -67,6 +70,11 @@ void write_members(JsonWriter& w, const Version& row) {
   w.member("deploymentId", row.deployment).member("status", to_string(row.status));
   w.member_unless_empty("message", row.message).member("createdAt", row.created_at);
   w.member("metadata", row.metadata);
+  if (row.bypass_freeze) w.member("bypassFreeze", true);
+  if (row.bypass_freeze_ids.empty()) return;
+  w.key("bypassFreezeIds").open_array();
+  for (FreezeId id : row.bypass_freeze_ids) w.value(id);
+  w.close_array();
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "app/agent_verb.h"
 #include "app/backup_verb.h"
 #include "app/doctor_verb.h"
+#include "app/restored_verb.h"
 #include "app/serve.h"
 #include "cli/cli.h"
 
@@ -31,6 +32,7 @@ int main(int argc, char** argv) {
   app::add_agent_verb(app, agent, exit_code);
   app::add_backup_verb(app, exit_code);
   app::add_doctor_verb(app, exit_code);
+  app::add_restored_verb(app, exit_code);
   cli::add_client_verbs(app, exit_code);
 
   try {

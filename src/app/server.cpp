@@ -83,6 +83,7 @@ Status Server::open_store() {
 
 Result<std::unique_ptr<Server>> Server::start(const ServeSettings& settings) {
   std::unique_ptr<Server> s(new Server(settings));
+  TRY(notify::check_mail_settings(settings.smtp_url, settings.mail_from));
   TRY(s->open_store());
   api::init_secrets();
   std::string secret = TRY(s->store_->cluster_secret(api::random_hex(32)));
@@ -102,6 +103,7 @@ Result<std::unique_ptr<Server>> Server::start(const ServeSettings& settings) {
                           .secure_cookies = settings.secure_cookies || !settings.tls_key.empty(),
                           .cluster_secret = std::move(secret)};
   s->api_ = std::make_unique<api::Api>(*s->executor_, *s->port_, *s->replica_, *s->store_, options);
+  s->make_notifier();
   s->api_->add_metrics([server = s.get()](std::string& out) { server->write_metrics(out); });
 
   // First, so that a port that is taken ends the start before a key is made and shown to nobody.
@@ -116,6 +118,18 @@ Result<std::unique_ptr<Server>> Server::start(const ServeSettings& settings) {
   s->housekeeper_ = std::make_unique<Housekeeper>(*s->store_, s->clock_, keep,
                                                   [keeper = s->keeper_.get()] { return keeper->owned(); });
   return s;
+}
+
+// To members by mail: whoever may deploy, or those who administer the workspace.
+void Server::make_notifier() {
+  notify::NotifierOptions options{.smtp = {.url = settings_.smtp_url}, .mail_from = settings_.mail_from};
+  auto members = [this](WorkspaceId workspace, notify::Audience audience) {
+    bool all = audience == notify::Audience::kDeployers;
+    return api_->directory().emails_of(workspace,
+                                       all ? api::permission::kDeployers : api::permission::kAdmins);
+  };
+  notifier_ = std::make_unique<notify::Notifier>(*executor_, std::move(options), std::move(members));
+  notifier_->join(*pump_);
 }
 
 void Server::start_replica() {
@@ -294,6 +308,7 @@ Server::~Server() {
   if (api_) api_->stop();
   port_.reset();
   if (executor_) executor_->stop();
+  notifier_.reset();
   replica_.reset();
 }
 

@@ -10,6 +10,7 @@
 #include "app/settings.h"
 #include "base/clock.h"
 #include "net/server.h"
+#include "notify/notifier.h"
 #include "runtime/outbox_pump.h"
 #include "runtime/replica.h"
 #include "runtime/threaded.h"
@@ -62,6 +63,7 @@ class Server {
   Status open_store();
   Status listen();
   std::string advertised() const;
+  void make_notifier();
   void start_replica();
   Status bootstrap();
   void ask_until_owned(const Bootstrap& command, Duration give_up,
@@ -81,6 +83,7 @@ class Server {
   std::unique_ptr<LogReceiver> notices_;
   std::unique_ptr<WorkspaceKeeper> keeper_;
   std::unique_ptr<api::Api> api_;
+  std::unique_ptr<notify::Notifier> notifier_;
   std::unique_ptr<net::HttpServer> http_;
   std::unique_ptr<Housekeeper> housekeeper_;
   bool others_have_users_ = false;  // on the executor's thread

@@ -28,6 +28,9 @@ void add_serve_options(CLI::App& verb, ServeSettings& s) {
       ->envname("CTRLPLANE_ADMIN_PASSWORD");
   verb.add_option("--admin-key", s.admin_key, "the first user's API key; made up and printed if not set")
       ->envname("CTRLPLANE_ADMIN_KEY");
+  option("--smtp-url", s.smtp_url, "CTRLPLANE_SMTP_URL",
+         "mail server for notifications: smtp://[user:password@]host[:port], or smtps://…");
+  option("--mail-from", s.mail_from, "CTRLPLANE_MAIL_FROM", "the address notifications are sent from");
   option("--log-level", s.log_level, "CTRLPLANE_LOG_LEVEL", "what to log")
       ->check(CLI::IsMember({"debug", "info", "warning", "error", "off"}));
   option("--log-format", s.log_format, "CTRLPLANE_LOG_FORMAT", "how to log")
@@ -55,12 +58,14 @@ std::string describe(const ServeSettings& s) {
   return fmt::format(
       "listen = \"{}\"\nadvertise = \"{}\"\ndatabase = \"{}\"\ntls-certificate = \"{}\"\ntls-key = "
       "\"{}\"\nadmin-email = \"{}\"\n"
-      "# admin-password {}\n# admin-key {}\nlog-level = \"{}\"\nlog-format = \"{}\"\nkeep-jobs-days = {}\n"
+      "# admin-password {}\n# admin-key {}\nsmtp-url = \"{}\"\nmail-from = \"{}\"\nlog-level = "
+      "\"{}\"\nlog-format = \"{}\"\nkeep-jobs-days = {}\n"
       "keep-audit-days = {}\nkeep-outbox-days = {}\nsession-days = {}\nshutdown-seconds = {}\nsecure-cookies "
       "= {}\n",
       s.listen, s.advertise, without_password(s.database), s.tls_certificate, s.tls_key, s.admin_email,
-      hidden(s.admin_password), hidden(s.admin_key), s.log_level, s.log_format, s.keep_jobs_days,
-      s.keep_audit_days, s.keep_outbox_days, s.session_days, s.shutdown_seconds, s.secure_cookies);
+      hidden(s.admin_password), hidden(s.admin_key), without_password(s.smtp_url), s.mail_from, s.log_level,
+      s.log_format, s.keep_jobs_days, s.keep_audit_days, s.keep_outbox_days, s.session_days,
+      s.shutdown_seconds, s.secure_cookies);
 }
 
 // postgresql://user:secret@host → postgresql://user:***@host, and password=… likewise.

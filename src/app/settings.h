@@ -19,6 +19,7 @@ struct ServeSettings {
   std::string tls_certificate, tls_key;
   std::string admin_email = "admin@localhost";
   std::string admin_password, admin_key;  // of the first start; made up and printed if empty
+  std::string smtp_url, mail_from;        // both empty: no mail is sent
   std::string log_level = "info", log_format = "text";
   int keep_jobs_days = 90, keep_audit_days = 400, keep_outbox_days = 30;
   int session_days = 7;

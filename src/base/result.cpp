@@ -9,6 +9,7 @@ std::string_view to_string(ErrorCode code) {
     case ErrorCode::kForbidden: return "forbidden";
     case ErrorCode::kNotFound: return "not_found";
     case ErrorCode::kConflict: return "conflict";
+    case ErrorCode::kFrozen: return "frozen";
     case ErrorCode::kTooLarge: return "too_large";
     case ErrorCode::kUnsupported: return "unsupported";
     case ErrorCode::kBusy: return "busy";
@@ -26,7 +27,8 @@ int http_status(ErrorCode code) {
     case ErrorCode::kUnauthenticated: return 401;
     case ErrorCode::kForbidden: return 403;
     case ErrorCode::kNotFound: return 404;
-    case ErrorCode::kConflict: return 409;
+    case ErrorCode::kConflict:
+    case ErrorCode::kFrozen: return 409;
     case ErrorCode::kTooLarge: return 413;
     case ErrorCode::kUnsupported: return 415;
     case ErrorCode::kBusy: return 429;

@@ -17,6 +17,7 @@ enum class ErrorCode {
   kForbidden,        // 403: names the missing permission
   kNotFound,         // 404: absent, or not yours
   kConflict,         // 409: duplicate, stale, already ended
+  kFrozen,           // 409: a freeze covers it
   kTooLarge,         // 413
   kUnsupported,      // 415
   kBusy,             // 429: a bounded queue is full

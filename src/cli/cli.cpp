@@ -9,7 +9,8 @@ namespace {
 
 constexpr std::string_view kFooter =
     "Exit codes: 0 done; 1 the server refused or something failed; 2 wrong use; 3 server not reachable;\n"
-    "            4 --wait: a job failed; 5 --wait: time ran out.\n"
+    "            4 --wait: a job failed; 5 --wait: time ran out;\n"
+    "            6 freeze check: frozen; 7 freeze check: partly frozen.\n"
     "Settings of the client verbs: flag, then CTRLPLANE_URL, CTRLPLANE_API_KEY, CTRLPLANE_WORKSPACE,\n"
     "            then ctrlplane/config.yaml in $XDG_CONFIG_HOME or ~/.config (url, apiKey, workspace).\n";
 
@@ -20,20 +21,21 @@ struct ProcessFrame {
   explicit ProcessFrame(int& exit_code) : frame{process_console(clock), exit_code} {}
 };
 
-void finish(Frame& frame, Outcome<void> result) {
+void finish(Frame& frame, Outcome<int> result) {
   frame.console.out.flush();
   if (result && !frame.console.out.good()) result = failed("the output could not be written");
-  frame.exit_code = result ? kDone : result.error().exit_code;
+  frame.exit_code = result ? *result : result.error().exit_code;
   if (!result) print(frame.console.err, result.error());
 }
 
-Outcome<void> run_verb(Frame& frame, const Flags& flags, const Run& run) {
+Outcome<int> run_verb(Frame& frame, const Flags& flags, const Run& run) {
   Output output = TRY(parse_output(flags.output));
   Settings settings = TRY(read_settings(flags, frame.console));
   Client client(std::move(settings), frame.console);
   Session session{frame.console, client, output};
   try {
-    return run(session);
+    TRY(run(session));
+    return session.exit_code;
   } catch (const std::exception& e) {  // out of memory, and what a library may still throw
     return failed(e.what());
   }
@@ -67,6 +69,7 @@ void add_verbs(CLI::App& app, const FramePtr& frame) {
   add_why(app, frame);
   add_replicas(app, frame);
   add_jobs(app, frame);
+  add_freeze(app, frame);
   add_watch(app, frame);
   add_completion(app, frame);
   // As a function, because a text would be passed on to every verb that is added later.

@@ -26,6 +26,7 @@ void collect(const CLI::App& app, const std::string& path, std::vector<Completio
     for (const std::string& name : option->get_lnames()) node.flags.push_back("--" + name);
   }
   if (path == "get" || path == "delete") node.words = kind_words();
+  if (path == "freeze check") node.words = {"workspace", "system", "environment", "deployment"};
   if (path == "completion") node.words = {"bash", "zsh", "fish"};
   nodes.push_back(std::move(node));
   for (const CLI::App* sub : app.get_subcommands({}))

@@ -1,6 +1,8 @@
 #include "cli/duration.h"
 
+#include <algorithm>
 #include <array>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -55,6 +57,30 @@ std::string short_duration(Duration d) {
   if (d.us < kHour) return fmt::format("{}m", d.us / kMinute);
   if (d.us < 2 * kDay) return fmt::format("{}h", d.us / kHour);
   return fmt::format("{}d", d.us / kDay);
+}
+
+std::string long_duration(Duration d) {
+  if (d.us < kMinute) return short_duration(d);
+  const auto* larger = std::ranges::find_if(kShort, [&](const Unit& u) { return d.us >= u.us; });
+  if (larger == kShort.begin()) ++larger;  // weeks are not what people count in here
+  const Unit& smaller = *(larger + 1);
+  std::string text = fmt::format("{}{}", d.us / larger->us, larger->letter);
+  if (int64_t rest = d.us % larger->us / smaller.us) text += fmt::format("{}{}", rest, smaller.letter);
+  return text;
+}
+
+Outcome<Duration> duration_given(std::string_view flag, std::string_view text) {
+  auto d = parse_duration(text);
+  if (!d) return wrong_use(fmt::format("{} takes a duration like 4h or 1h30m, not '{}'", flag, text));
+  if (d->us == 0) return wrong_use(fmt::format("{} must be longer than nothing", flag));
+  return *d;
+}
+
+Outcome<Time> instant_given(std::string_view flag, std::string_view text) {
+  auto t = parse_rfc3339(text);
+  if (!t)
+    return wrong_use(fmt::format("{} takes an instant like 2026-04-01T18:00:00Z, not '{}'", flag, text));
+  return *t;
 }
 
 }  // namespace ctrlplane::cli

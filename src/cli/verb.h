@@ -20,6 +20,7 @@ struct Session {
   Console& console;
   Client& client;
   Output output = Output::kTable;
+  int exit_code = kDone;  // of a verb that does not fail
 };
 
 // The arguments of a verb and this live as long as CLI11's callbacks, which are copied: hence shared_ptr.
@@ -45,6 +46,7 @@ void add_targets(CLI::App& app, const FramePtr& frame);
 void add_why(CLI::App& app, const FramePtr& frame);
 void add_jobs(CLI::App& app, const FramePtr& frame);
 void add_replicas(CLI::App& app, const FramePtr& frame);
+void add_freeze(CLI::App& app, const FramePtr& frame);
 void add_watch(CLI::App& app, const FramePtr& frame);
 void add_completion(CLI::App& app, const FramePtr& frame);
 

@@ -7,6 +7,7 @@
 #include <yaml-cpp/yaml.h>
 
 #include "cli/duration.h"
+#include "cli/freeze_names.h"
 #include "cli/json_text.h"
 #include "cli/names.h"
 #include "cli/pairs.h"
@@ -22,15 +23,19 @@ namespace bj = boost::json;
 
 struct CreateArguments {
   std::string deployment, tag, name, status = "ready", message, timeout = "30m";
-  std::vector<std::string> metadata, config;
-  bool wait = false, dry_run = false;
+  std::vector<std::string> metadata, config, bypassed;
+  bool wait = false, dry_run = false, bypass_freeze = false;
 };
 
-Outcome<bj::object> version_body(const CreateArguments& a) {
+Outcome<bj::object> version_body(Session& s, const CreateArguments& a) {
   bj::object body{{"tag", a.tag}, {"name", a.name.empty() ? a.tag : a.name}, {"status", a.status}};
   body["config"] = TRY(config_pairs(a.config));
   body["metadata"] = TRY(text_pairs(a.metadata));
   if (!a.message.empty()) body["message"] = a.message;
+  if (a.bypass_freeze || !a.bypassed.empty()) body["bypassFreeze"] = true;
+  bj::array ids;
+  for (const std::string& freeze : a.bypassed) ids.emplace_back(TRY(freeze_id(s.client, freeze)));
+  if (!ids.empty()) body["bypassFreezeIds"] = std::move(ids);
   return body;
 }
 
@@ -80,7 +85,7 @@ Outcome<void> create(Session& s, const CreateArguments& a) {
   auto timeout = parse_duration(a.timeout);
   if (!timeout) return wrong_use(fmt::format("--timeout takes a duration like 30m, not '{}'", a.timeout));
   if (a.tag.empty()) return wrong_use("the tag is empty");
-  bj::value body = TRY(version_body(a));
+  bj::value body = TRY(version_body(s, a));
   std::string deployment = TRY(id_of(s.client, kind("deployment"), a.deployment));
   bool for_a_program = s.output == Output::kJson || s.output == Output::kYaml;
   if (a.dry_run) {
@@ -152,6 +157,10 @@ void add_version(CLI::App& app, const FramePtr& frame) {
                    "k=v or a.b=v, any number of times; 3 and true are what they look like")
       ->allow_extra_args(false);
   verb->add_option("--message", a->message, "shown beside the status");
+  verb->add_flag("--bypass-freeze", a->bypass_freeze, "goes out whatever is frozen; needs the permission");
+  verb->add_option("--bypass-freeze-id", a->bypassed,
+                   "passes only this freeze: its id or the beginning of it, any number of times")
+      ->allow_extra_args(false);
   verb->add_flag("--wait", a->wait, "until every release target has it, or a job of it failed");
   verb->add_option("--timeout", a->timeout, "how long to wait; 30m unless given");
   verb->add_flag("--dry-run", a->dry_run, "send nothing");

@@ -108,7 +108,12 @@ Status valid_key(const State& state, std::string_view name, std::string_view pre
 KeyId put_new_key(Tx& tx, ApiKey row) {
   row.id = tx.ids.make<KeyId>();
   row.created_at = tx.now;
-  tx.audit("api_key.create", row.id.str(), details_of("user", row.user.str()));
+  std::string details = details_of("user", row.user.str());
+  if (!row.grants.empty()) {
+    details.back() = ',';
+    details += details_of("grants", row.grants).substr(1);
+  }
+  tx.audit("api_key.create", row.id.str(), details);
   KeyId id = row.id;
   tx.put(std::move(row));
   return id;
@@ -195,6 +200,7 @@ Reply create_api_key(Tx& tx, const CreateApiKey& c) {
   row.role = c.role;
   row.workspace = c.workspace;
   row.expires_at = c.expires_at;
+  row.grants = c.grants;
   const KeyId id = put_new_key(tx, std::move(row));
   return Answer{.id = id.uuid, .created = true};
 }

@@ -36,6 +36,11 @@ struct Accounts : ::testing::Test, World {
     rows.each<AuditEntry>([&](const AuditEntry& e) { out.push_back(e); });
     return out;
   }
+  int64_t told_of(std::string_view text) const {
+    std::vector<AuditEntry> all = audit();
+    return std::count_if(all.begin(), all.end(),
+                         [&](const AuditEntry& e) { return e.details.find(text) != std::string::npos; });
+  }
   int tokens = 0;
 };
 
@@ -274,6 +279,28 @@ TEST_F(Accounts, a_membership_is_set_changed_and_removed) {
   must(RemoveMember{w, u});
   EXPECT_EQ(refusal(RemoveMember{w, u}), ErrorCode::kNotFound);
   EXPECT_TRUE(state->members.empty());
+}
+
+TEST_F(Accounts, a_membership_keeps_its_grants_until_it_is_set_without) {
+  UserId u = user("a@b");
+  WorkspaceId w = workspace("shop");
+  must(SetMember{w, u, Role::kDeployer});
+  must(SetMember{w, u, Role::kDeployer, "deployment_freeze.bypass"});
+  EXPECT_EQ(state->members.at({w, u}).grants, "deployment_freeze.bypass");
+  EXPECT_EQ(told_of("deployment_freeze.bypass"), 1);
+  must(SetMember{w, u, Role::kDeployer, "deployment_freeze.bypass"});
+  EXPECT_TRUE(last.empty());
+  must(SetMember{w, u, Role::kDeployer});
+  EXPECT_EQ(state->members.at({w, u}).grants, "");
+}
+
+TEST_F(Accounts, a_key_keeps_its_grants_and_the_audit_tells_of_them) {
+  CreateApiKey c{.user = user("a@b"), .name = "ci", .prefix = kPrefix, .secret_hash = kSecret};
+  c.role = Role::kDeployer;
+  c.grants = "deployment_freeze.bypass";
+  KeyId k{must(c)};
+  EXPECT_EQ(state->api_keys.at(k).grants, "deployment_freeze.bypass");
+  EXPECT_EQ(told_of("deployment_freeze.bypass"), 1);
 }
 
 // ---- The first user ------------------------------------------------------------------------------------

@@ -5,9 +5,11 @@
 #include <fmt/core.h>
 
 #include "engine/context.h"
+#include "engine/freezes.h"
 #include "engine/jobs.h"
 #include "engine/select.h"
 #include "model/agent_type.h"
+#include "policy/freezes.h"
 #include "policy/judge.h"
 
 namespace ctrlplane {
@@ -24,6 +26,21 @@ Maybe release_is_active(const State& state, const StartRequest& q) {
   JobIx j = state.at(q.target).first_job;
   if (!j) return {};
   return Refusal{fmt::format("job {} is still active on this target", state.jobs[j].row.id.str())};
+}
+
+// Also for what a person forces.
+Maybe is_frozen(const State& state, Time now, const StartRequest& q) {
+  FreezeIx f = policy::frozen_by(state, now, q.target, q.version);
+  if (!f) return {};
+  return Refusal{.why = policy::frozen_message(state.freezes[f].row), .frozen_by = f};
+}
+
+Maybe its_turn_comes_later(const State& state, Time now, const StartRequest& q) {
+  if (q.cause == JobCause::kForce || q.cause == JobCause::kRedeploy) return {};
+  auto turn = policy::resume_turn(state, now, q.target, q.version);
+  if (!turn) return {};
+  return Refusal{fmt::format("held work is let go at a pace; its turn comes {}", format_rfc3339(*turn)),
+                 turn};
 }
 
 Maybe version_is_not_deployable(const State& state, const StartRequest& q) {
@@ -65,9 +82,9 @@ Maybe release_is_not_desired(const StartRequest& q, const TargetState& row) {
 }
 
 Maybe rules_say_no(const State& state, Time now, const StartRequest& q) {
-  policy::Waiver waiver = q.cause == JobCause::kForce      ? policy::Waiver::kForced
-                          : q.cause == JobCause::kRollback ? policy::Waiver::kReturn
-                                                           : waiver_for(state, q.target, q.version);
+  if (q.cause == JobCause::kForce) return {};
+  policy::Waiver waiver =
+      q.cause == JobCause::kRollback ? policy::Waiver::kReturn : waiver_for(state, q.target, q.version);
   policy::Judgement j = policy::judge(state, now, q.target, q.version, waiver);
   if (j.verdict == policy::Verdict::kAllowed) return {};
   for (const policy::Explained& x : policy::explain(state, now, q.target, q.version, waiver))
@@ -104,28 +121,7 @@ void enqueue_start(Tx& tx, const Job& job, std::string_view channel) {
   tx.put(std::move(item));
 }
 
-}  // namespace
-
-std::optional<Refusal> refusal(const State& state, Time now, const StartRequest& q, const TargetState& row) {
-  if (auto no = target_is_gone(state, q)) return no;
-  if (auto no = release_is_active(state, q)) return no;
-  if (auto no = version_is_not_deployable(state, q)) return no;
-  if (auto no = release_is_not_desired(q, row)) return no;
-  if (auto no = attempts_are_used_up(state, now, q, row)) return no;
-  if (auto no = rules_say_no(state, now, q)) return no;
-  return nobody_takes_it(state, q);
-}
-
-Result<std::vector<JobId>> start(Tx& tx, const StartRequest& q, TargetState row) {
-  if (auto no = refusal(tx.state, tx.now, q, row)) return fail(ErrorCode::kConflict, no->why);
-  if (row.chain_release != q.release || begins_a_chain(q)) {
-    row.chain_release = q.release;
-    row.attempts = 0;
-  }
-  const TargetKey key = row.key;
-  tx.put(Release{q.release, key, tx.state.versions[q.version].row.id, Digest{}, tx.now});
-  tx.put(std::move(row));
-
+std::vector<JobId> make_jobs(Tx& tx, const StartRequest& q, const TargetKey& key) {
   std::vector<JobId> started;
   for (AgentIx a : tx.state.agents_for(tx.state.at(q.target).deployment)) {
     Job job = new_job(tx, q, key, a);
@@ -135,6 +131,49 @@ Result<std::vector<JobId>> start(Tx& tx, const StartRequest& q, TargetState row)
     if (type.delivery == Delivery::kPush) enqueue_start(tx, job, type.name);
   }
   return started;
+}
+
+}  // namespace
+
+std::optional<Refusal> refusal(const State& state, Time now, const StartRequest& q, const TargetState& row) {
+  if (auto no = target_is_gone(state, q)) return no;
+  if (auto no = release_is_active(state, q)) return no;
+  if (auto no = is_frozen(state, now, q)) return no;
+  return refusal_but_for_freezes(state, now, q, row);
+}
+
+std::optional<Refusal> refusal_but_for_freezes(const State& state, Time now, const StartRequest& q,
+                                               const TargetState& row) {
+  if (auto no = target_is_gone(state, q)) return no;
+  if (auto no = release_is_active(state, q)) return no;
+  if (auto no = version_is_not_deployable(state, q)) return no;
+  if (auto no = release_is_not_desired(q, row)) return no;
+  if (auto no = attempts_are_used_up(state, now, q, row)) return no;
+  if (auto no = rules_say_no(state, now, q)) return no;
+  if (auto no = nobody_takes_it(state, q)) return no;
+  return its_turn_comes_later(state, now, q);
+}
+
+Result<std::vector<JobId>> start(Tx& tx, const StartRequest& q, TargetState row) {
+  if (auto no = refusal(tx.state, tx.now, q, row))
+    return no->frozen_by ? frozen(tx.state, no->frozen_by) : fail(ErrorCode::kConflict, no->why);
+  note_passage(tx, q.target, q.version);
+  if (row.chain_release != q.release || begins_a_chain(q)) {
+    row.chain_release = q.release;
+    row.attempts = 0;
+  }
+  const TargetKey key = row.key;
+  tx.put(Release{q.release, key, tx.state.versions[q.version].row.id, Digest{}, tx.now});
+  tx.put(std::move(row));
+
+  return make_jobs(tx, q, key);
+}
+
+void hold_again(Tx& tx, TargetIx t, const Job& stopped) {
+  const StartRequest q{t, tx.state.versions.find(stopped.version), stopped.release, stopped.cause};
+  if (!q.version || target_is_gone(tx.state, q) || release_is_active(tx.state, q)) return;
+  if (version_is_not_deployable(tx.state, q) || tx.state.at(t).desired_release != stopped.release) return;
+  make_jobs(tx, q, tx.state.key_of(t));
 }
 
 }  // namespace ctrlplane

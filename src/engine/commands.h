@@ -53,6 +53,7 @@ struct CreateApiKey {
   std::optional<Role> role = {};
   std::optional<WorkspaceId> workspace = {};
   std::optional<Time> expires_at = {};
+  std::string grants = {};  // that the actor has them is for the caller to see to
 };
 struct DeleteApiKey {
   KeyId id;
@@ -72,6 +73,7 @@ struct SetMember {
   WorkspaceId workspace;
   UserId user;
   Role role = Role::kViewer;
+  std::string grants = {};
 };
 struct RemoveMember {
   WorkspaceId workspace;
@@ -136,6 +138,8 @@ struct CreateVersion {
   Json config, agent_config;
   Metadata metadata;
   std::optional<Time> created_at;
+  bool bypass_freeze = false;                    // that the actor may say so is for the caller to see to
+  std::vector<FreezeId> bypass_freeze_ids = {};  // only these
   // On which version of other deployments it depends: SetVersionDependency. All of it happens or nothing.
   std::vector<std::pair<DeploymentId, std::string>> dependencies = {};
 };
@@ -200,6 +204,65 @@ struct CreateSkip {
 struct DeleteSkip {
   SkipId id;
 };
+
+// ---- Freezes -----------------------------------------------------------------------------------------
+
+// From its commit, or from `effective_at` on, nothing it covers is handed to an agent.
+struct CreateFreeze {
+  FreezeScope scope = FreezeScope::kWorkspace;
+  std::optional<Uuid> entity = {};
+  std::string reason, incident_url = {};
+  std::optional<Duration> expires_in = {};  // from now, or from `effective_at` if that is later
+  std::optional<Time> expires_at = {}, effective_at = {};
+  std::optional<std::string> selector = {};
+  InFlight in_flight = InFlight::kFinishJobs;
+  Metadata metadata = {};
+};
+// What the actor may do with a freeze of somebody else.
+struct FreezeRights {
+  bool extend = false, thaw = false;
+  bool admin = false;  // may thaw alone whatever the settings, with a reason
+};
+// kConflict: it has ended.
+struct UpdateFreeze {
+  FreezeId id;
+  std::optional<Duration> expires_in = {};
+  std::optional<std::optional<Time>> expires_at = {};  // none: until it is thawed
+  std::optional<Time> effective_at = {};
+  std::optional<std::string> reason = {}, incident_url = {};
+  std::optional<std::optional<std::string>> selector = {};
+  FreezeRights rights = {};
+};
+struct ThawFreeze {
+  FreezeId id;
+  std::string reason = {};
+  bool cascade = false;  // also the narrower ones inside its scope
+  std::optional<int64_t> resume_per_minute = {};
+  FreezeRights rights = {};
+};
+struct SetFreezeSettings {
+  FreezeSettings settings;
+};
+
+// ---- Notification channels ---------------------------------------------------------------------------
+
+struct UpsertChannel {
+  std::optional<ChannelId> id = {};
+  std::string name;
+  ChannelKind kind = ChannelKind::kWebhook;
+  Json config = {};
+  std::optional<std::string> secret = {};  // unset: as it was
+  bool enabled = true;
+};
+struct DeleteChannel {
+  ChannelId id;
+};
+// Sends a message that says it is a test; answers with the id of the delivery.
+struct TestChannel {
+  ChannelId id;
+};
+
+// ---- Providers, resources, agents ----------------------------------------------------------------------
 
 // The one with the id, else the one with the name, else a new one. kConflict: the id is known, and the
 // name is another's.
@@ -282,6 +345,7 @@ struct ForceDeploy {
   TargetKey target;
   VersionId version;
   std::string reason;
+  bool bypass_freeze = false;  // that the actor may is for the caller to see to
 };
 // What rollback rules have ruled out on the target may be tried again.
 struct ClearRollback {
@@ -319,9 +383,11 @@ using Command =
                  UpsertSystem, DeleteSystem, UpsertEnvironment, DeleteEnvironment, UpsertDeployment,
                  DeleteDeployment, LinkDeployment, LinkEnvironment, CreateVersion, SetVersionStatus,
                  SetVersionDependency, DeleteVersionDependency, UpsertPolicy, DeletePolicy, SetApproval,
-                 CreateSkip, DeleteSkip, UpsertProvider, DeleteProvider, UpsertResource, DeleteResource,
-                 SetProviderResources, UpsertAgent, DeleteAgent, ClaimJob, ReportJob, Heartbeat, CancelJob,
-                 DecideJob, RedeployTarget, ForceDeploy, ClearRollback, BeginSend, FinishSend, Query>;
+                 CreateSkip, DeleteSkip, CreateFreeze, UpdateFreeze, ThawFreeze, SetFreezeSettings,
+                 UpsertChannel, DeleteChannel, TestChannel, UpsertProvider, DeleteProvider, UpsertResource,
+                 DeleteResource, SetProviderResources, UpsertAgent, DeleteAgent, ClaimJob, ReportJob,
+                 Heartbeat, CancelJob, DecideJob, RedeployTarget, ForceDeploy, ClearRollback, BeginSend,
+                 FinishSend, Query>;
 
 struct Idempotency {
   Digest key;   // of actor, route and the client's key
@@ -334,6 +400,7 @@ struct SendPermit {
   OutboxItem item;
   std::optional<Job> job;
   SendMode mode = SendMode::kSend;
+  std::optional<NotificationChannel> channel = {};  // notices: as it is now
 };
 
 struct Answer {

@@ -2,7 +2,9 @@
 
 #include "engine/admission.h"
 #include "engine/entities.h"
+#include "engine/freezes.h"
 #include "engine/jobs.h"
+#include "engine/notify.h"
 #include "engine/outbox.h"
 #include "engine/reconcile.h"
 #include "engine/resources.h"
@@ -54,6 +56,13 @@ struct Runner {
   Reply operator()(const SetApproval& c) { return set_approval(tx, c); }
   Reply operator()(const CreateSkip& c) { return create_skip(tx, c); }
   Reply operator()(const DeleteSkip& c) { return delete_skip(tx, c); }
+  Reply operator()(const CreateFreeze& c) { return create_freeze(tx, c); }
+  Reply operator()(const UpdateFreeze& c) { return update_freeze(tx, c); }
+  Reply operator()(const ThawFreeze& c) { return thaw_freeze(tx, c); }
+  Reply operator()(const SetFreezeSettings& c) { return set_freeze_settings(tx, c); }
+  Reply operator()(const UpsertChannel& c) { return upsert_channel(tx, c); }
+  Reply operator()(const DeleteChannel& c) { return delete_channel(tx, c); }
+  Reply operator()(const TestChannel& c) { return test_channel(tx, c); }
   Reply operator()(const UpsertProvider& c) { return upsert_provider(tx, c); }
   Reply operator()(const DeleteProvider& c) { return delete_provider(tx, c); }
   Reply operator()(const UpsertResource& c) { return upsert_resource(tx, c); }

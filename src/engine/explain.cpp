@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "engine/select.h"
+#include "policy/freezes.h"
 
 namespace ctrlplane {
 namespace {
@@ -23,6 +24,12 @@ std::string blocker_text(const State& state, const VersionExplained& v) {
   const std::string tag = tag_of(state, v.version);
   if (!v.not_deployable.empty()) return fmt::format("{}: {}", tag, v.not_deployable);
   const policy::Explained& x = v.rules[*v.first_blocker];
+  if (x.type == "freeze") {
+    std::string until = x.evaluation.next_at
+                            ? fmt::format(" (until {} at the latest)", format_rfc3339(*x.evaluation.next_at))
+                            : "";
+    return fmt::format("{} is held. {}{}", tag, x.evaluation.message, until);
+  }
   std::string who = x.policy ? fmt::format("policy {}", x.policy->name) : "its own dependencies";
   std::string when = x.evaluation.next_at
                          ? fmt::format(" (looked at again at {})", format_rfc3339(*x.evaluation.next_at))
@@ -37,13 +44,18 @@ bool is_blocked(const VersionExplained& v) { return v.first_blocker || !v.not_de
 // `first_blocked` gives a pointer to the newest version before the current one that something stands in the
 // way of, or null. It is asked only where that is what there is to tell.
 template <class FirstBlocked>
-std::string summary_of(const State& state, const TargetSlot& slot, const Plan& plan,
+std::string summary_of(const State& state, Time now, TargetIx target, const Plan& plan,
                        FirstBlocked&& first_blocked) {
+  const TargetSlot& slot = state.at(target);
   if (!slot.exists) return "this is no release target any more";
   if (slot.first_job) {
     const Job& job = state.jobs[slot.first_job].row;
-    return fmt::format("{} is being deployed (job {} is {})",
-                       tag_of(state, state.jobs[slot.first_job].version), job.id.str(),
+    const VersionIx version = state.jobs[slot.first_job].version;
+    if (FreezeIx f;
+        job.status == JobStatus::kPending && version && (f = policy::frozen_by(state, now, target, version)))
+      return fmt::format("{} is held (job {}). {}", tag_of(state, version), job.id.str(),
+                         policy::frozen_message(state.freezes[f].row));
+    return fmt::format("{} is being deployed (job {} is {})", tag_of(state, version), job.id.str(),
                        to_string(job.status));
   }
   if (!plan.waiting_for.empty() && plan.version)
@@ -83,7 +95,7 @@ TargetExplained explain_target(const State& state, Time now, TargetIx target, si
     e.versions.push_back(explain_version(state, now, target, v));
     if (v == slot.current_version) break;
   }
-  e.summary = summary_of(state, slot, e.plan, [&]() -> const VersionExplained* {
+  e.summary = summary_of(state, now, target, e.plan, [&]() -> const VersionExplained* {
     for (const VersionExplained& v : e.versions) {
       if (v.is_current) break;
       if (is_blocked(v)) return &v;
@@ -97,7 +109,7 @@ TargetExplained explain_target(const State& state, Time now, TargetIx target, si
 std::string why(const State& state, Time now, TargetIx target) {
   const TargetSlot& slot = state.at(target);
   VersionExplained v;
-  return summary_of(state, slot, slot.first_job ? Plan{} : plan(state, now, target),
+  return summary_of(state, now, target, slot.first_job ? Plan{} : plan(state, now, target),
                     [&]() -> const VersionExplained* {
                       size_t looked = 0;
                       for (VersionIx candidate : state.deployments[slot.deployment].versions) {

@@ -1,9 +1,11 @@
 // A person deploys a version now, whatever policies say. It does not pass what no person may pass: one active
-// release at a time, a version that can be deployed, somebody to do it.
+// release at a time, a version that can be deployed, somebody to do it; nor a freeze, unless they may and say
+// so.
 #include <fmt/core.h>
 
 #include "engine/admission.h"
 #include "engine/entities.h"
+#include "engine/freezes.h"
 #include "engine/select.h"
 #include "engine/validate.h"
 #include "model/json_writer.h"
@@ -23,9 +25,17 @@ Reply force_deploy(Tx& tx, const ForceDeploy& c) {
   row.desired_release = release;
   row.desired_version = c.version;
   std::erase(row.denied, c.version);
-  auto jobs = TRY(start(tx, {t, v, release, JobCause::kForce}, row));
+  const StartRequest request{t, v, release, JobCause::kForce};
+  if (c.bypass_freeze) {
+    if (auto no = refusal_but_for_freezes(tx.state, tx.now, request, row))
+      return fail(ErrorCode::kConflict, no->why);
+    pass_freezes(tx, t, v, c.reason);
+  }
+  auto jobs = TRY(start(tx, request, row));
   JsonWriter details;
-  details.open().member("version", c.version).member("reason", c.reason).close();
+  details.open().member("version", c.version).member("reason", c.reason);
+  if (c.bypass_freeze) details.member("bypassFreeze", true);
+  details.close();
   tx.audit("target.force_deploy", c.target.str(), details.take());
   return Answer{.id = jobs.front().uuid, .created = true, .jobs = jobs};
 }

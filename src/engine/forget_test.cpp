@@ -1,4 +1,5 @@
 // What is forgotten with what it was about, and what memory does not keep.
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include "engine/testing.h"
@@ -157,6 +158,22 @@ TEST_F(Forget, the_status_of_a_version_that_left_memory_can_be_changed) {
   world.must(DeleteDeployment{world.deployment});
   EXPECT_EQ(world.run(SetVersionStatus{version, VersionStatus::kReady, "", changed}).error().code,
             ErrorCode::kNotFound);
+}
+
+// The slot of a version that has left memory is used again; what was worked out for it is not.
+TEST(ForgetContext, an_agent_is_told_the_version_of_its_job_however_many_there_have_been) {
+  World world;
+  world.one_target();
+  for (size_t i = 0; i < 2 * kHotVersions + 10; ++i) {
+    const std::string tag = fmt::format("v{}", i);
+    world.publish(tag);
+    const Job job = world.stored_job(world.finish(JobStatus::kSuccessful));
+    std::string body;
+    world.rows.each<ContextPart>([&](const ContextPart& p) {
+      if (p.digest == job.shared_part) body = p.body;
+    });
+    ASSERT_NE(body.find(fmt::format(R"("tag":"{}")", tag)), std::string::npos) << tag << ": " << body;
+  }
 }
 
 }  // namespace

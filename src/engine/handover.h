@@ -12,8 +12,11 @@ struct Recipient {
   bool fences_itself = false;
 };
 
-// kConflict, with the reason, if the job may not be handed over (any more).
+// kConflict, with the reason, if the job may not be handed over (any more); kFrozen if a freeze holds it.
 Result<Job> hand_over(Tx& tx, JobIx j, const Recipient& to);
+
+// Nobody knows whether an agent has it: it counts as in flight, and is handed to nobody else.
+void assume_handed_over(Job& job, Time now);
 
 // A push that certainly did not arrive: the job waits again as if never sent.
 void take_back(Tx& tx, JobIx j);

@@ -4,6 +4,7 @@
 
 #include <fmt/core.h>
 
+#include "engine/admission.h"
 #include "engine/handover.h"
 #include "engine/outbox.h"
 #include "engine/settings.h"
@@ -12,6 +13,9 @@
 
 namespace ctrlplane {
 namespace {
+
+// Jobs that a claim looks at. Those that are refused are set aside, so the next claim gets further.
+constexpr size_t kMaxLooked = 512;
 
 Result<JobIx> find_live(const State& state, JobId id) {
   JobIx j = state.jobs.find(id);
@@ -108,6 +112,9 @@ void end_attempt(Tx& tx, TargetIx t, std::vector<Job> attempt, const Job& last) 
       if (remember_ending(*row, last.version, status, tx.now)) first_ended_so = status;
     }
   }
+  const bool stopped = std::any_of(attempt.begin(), attempt.end(), [](const Job& j) {
+    return j.stopped_by && j.status != JobStatus::kSuccessful;
+  });
   for (Job& job : attempt) {
     job.live = false;
     tx.put(std::move(job));
@@ -116,6 +123,9 @@ void end_attempt(Tx& tx, TargetIx t, std::vector<Job> attempt, const Job& last) 
   forget_denied(tx.state, t, *row);
   bool became_current = row->current_since == tx.now && row->current_version == last.version;
   tx.put(*std::move(row));
+  // Nothing else would start it again: what is current is not redeployed, and rules may not allow it.
+  if (stopped && (last.cause == JobCause::kRedeploy || last.cause == JobCause::kForce))
+    hold_again(tx, t, last);
   if (became_current) policy::note_success(tx.state, tx.now, t, tx.state.at(t).current_version);
   const VersionIx v = tx.state.versions.find(last.version);
   if (first_ended_so && v) policy::note_ending(tx.state, tx.now, t, v, *first_ended_so);
@@ -149,10 +159,12 @@ Reply claim(Tx& tx, const ClaimJob& c) {
     if (auto it = agent.claimed.find(c.instance); it != agent.claimed.end())
       return Answer{.id = it->second.begin()->uuid,
                     .job = tx.state.jobs[tx.state.jobs.find(*it->second.begin())].row};
-    for (auto it = agent.pending.begin(); it != agent.pending.end();) {
-      JobId id = *it++;  // a hand-over takes it out of the set
+    // The oldest first. Behind very many that are refused, what passes a freeze is likely to be the newest.
+    for (size_t looked = 0; !agent.pending.empty() && looked < kMaxLooked; ++looked) {
+      const JobId id = looked < kMaxLooked / 2 ? *agent.pending.begin() : *agent.pending.rbegin();
       auto job = hand_over(tx, tx.state.jobs.find(id), {c.instance, c.fences_itself});
       if (job) return Answer{.id = id.uuid, .job = *job};
+      tx.state.set_aside(a, id);
     }
     return Answer{};  // nothing to do
   }
@@ -187,6 +199,8 @@ Reply report(Tx& tx, const ReportJob& c) {
   }
   Job job = row;
   job.status = c.status;
+  // Nobody knew who had it, since a backup was put back: somebody does.
+  if (row.status == JobStatus::kActionRequired && job.holder.empty()) job.holder = c.instance;
   if (!job.started_at && c.status == JobStatus::kInProgress) job.started_at = tx.now;
   if (!c.message.empty()) job.message = c.message;
   if (!c.external_id.empty()) job.external_id = c.external_id;
@@ -228,7 +242,13 @@ Reply cancel(Tx& tx, const CancelJob& c) {
     end_job(tx, j, JobStatus::kCancelled, "cancelled by " + tx.actor);
     return Answer{.id = c.job.uuid};
   }
-  if (job.cancel_requested_at) return Answer{.id = c.job.uuid};
+  if (job.cancel_requested_at && !job.stopped_by) return Answer{.id = c.job.uuid};
+  if (job.cancel_requested_at) {  // a freeze only wanted it later
+    job.stopped_by.reset();
+    job.updated_at = tx.now;
+    tx.put(std::move(job));
+    return Answer{.id = c.job.uuid};
+  }
   job.cancel_requested_at = job.updated_at = tx.now;
   bool pushed = job.holder.empty();
   tx.put(job);
@@ -255,7 +275,8 @@ void end_job(Tx& tx, JobIx j, JobStatus status, std::string message, bool by_eng
   CHECK(!is_terminal(job.status), "terminal is final");
   abandon_start(tx, job.id);
   job.status = status;
-  job.cancelled_by_engine = by_engine;
+  // A freeze that stopped it takes no attempt, however its agent puts it.
+  job.cancelled_by_engine = by_engine || (job.stopped_by && status != JobStatus::kSuccessful);
   if (!message.empty()) job.message = std::move(message);
   job.ended_at = job.updated_at = tx.now;
 

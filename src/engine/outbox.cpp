@@ -49,11 +49,14 @@ Answer permit(Tx& tx, OutboxItem item, SendMode mode) {
   SendPermit p{std::move(item), {}, mode};
   if (p.item.job)
     if (JobIx j = tx.state.jobs.find(*p.item.job)) p.job = tx.state.jobs[j].row;
+  if (p.item.recipient)
+    if (auto it = tx.state.channels.find(*p.item.recipient); it != tx.state.channels.end())
+      p.channel = it->second;
   return Answer{.id = p.item.id.uuid, .permit = std::move(p)};
 }
 
-void postpone(Tx& tx, OutboxItem item) {
-  item.next_attempt_at = tx.now + kFirstBackoff;
+void postpone(Tx& tx, OutboxItem item, bool frozen) {
+  item.next_attempt_at = frozen ? Time::never() : tx.now + kFirstBackoff;
   tx.put(std::move(item));
 }
 
@@ -68,8 +71,11 @@ Reply begin_start(Tx& tx, OutboxItem item) {
   }
   if (item.status == OutboxStatus::kPending) {
     // Refused: the target is gone or wants another release, and the job is about to be cancelled; or not,
-    // if that changes back first.
-    if (!hand_over(tx, j, {})) return postpone(tx, std::move(item)), Answer{};
+    // if that changes back first. Frozen: whoever looks at the target after the freeze sends it.
+    if (auto job = hand_over(tx, j, {}); !job) {
+      postpone(tx, std::move(item), job.error().code == ErrorCode::kFrozen);
+      return Answer{};
+    }
     return permit(tx, std::move(item), SendMode::kSend);
   }
   if (has_reported(tx, j)) return close(tx, std::move(item), OutboxStatus::kDelivered), Answer{};
@@ -144,6 +150,10 @@ Reply begin_send(Tx& tx, const BeginSend& c) {
   if (it == tx.state.outbox.end()) return Answer{};  // done meanwhile
   OutboxItem item = it->second;
   if (item.kind == OutboxKind::kStart) return begin_start(tx, std::move(item));
+  if (item.recipient && !tx.state.channels.contains(*item.recipient)) {
+    close(tx, std::move(item), OutboxStatus::kAbandoned, "the channel was deleted");
+    return Answer{};
+  }
   return permit(tx, std::move(item), SendMode::kSend);
 }
 

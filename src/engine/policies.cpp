@@ -201,7 +201,8 @@ Reply set_approval(Tx& tx, const SetApproval& c) {
 
 Reply create_skip(Tx& tx, const CreateSkip& c) {
   TRY(optional_text("reason", c.reason));
-  if (!tx.state.policy_of(c.rule)) return fail(ErrorCode::kNotFound, fmt::format("no rule {}", c.rule.str()));
+  if (!tx.state.policy_of(c.rule) && !tx.state.freezes.find(FreezeId{c.rule.uuid}))
+    return fail(ErrorCode::kNotFound, fmt::format("no rule {}", c.rule.str()));
   TRY(known_version(tx.state, c.version));
   if (c.environment) TRY(known_environment(tx.state, *c.environment));
   if (c.resource && !tx.state.resources.find(*c.resource))

@@ -24,9 +24,8 @@ constexpr std::string_view kRules[][2] = {
     {"deploymentWindow", R"~({"rrule":"FREQ=HOURLY;INTERVAL=2","durationMinutes":30})~"},
     {"deploymentWindow", R"~({"rrule":"FREQ=HOURLY;INTERVAL=3","durationMinutes":60,"allowWindow":false})~"},
     {"environmentProgression", R"~({"dependsOnEnvironmentSelector":"environment.name == 'e0'"})~"},
-    {"environmentProgression",
-     R"~({"dependsOnEnvironmentSelector":"environment.description == 'gate'",)~"
-     R"~("minimumSoakTimeMinutes":20,"mode":"any"})~"},
+    {"environmentProgression", R"~({"dependsOnEnvironmentSelector":"environment.description == 'gate'",)~"
+                               R"~("minimumSoakTimeMinutes":20,"mode":"any"})~"},
     {"environmentProgression",
      R"~({"dependsOnEnvironmentSelector":"true","minimumSuccessPercentage":50,"maximumAgeHours":3})~"},
     {"gradualRollout", R"~({"rolloutType":"linear","timeScaleInterval":600})~"},

@@ -6,8 +6,10 @@
 
 #include "engine/admission.h"
 #include "engine/entities.h"
+#include "engine/freezes.h"
 #include "engine/jobs.h"
 #include "engine/select.h"
+#include "policy/freezes.h"
 #include "policy/judge.h"
 
 namespace ctrlplane {
@@ -23,6 +25,34 @@ std::vector<JobId> not_handed_over(const State& state, TargetIx t, const Release
     if (job.status == JobStatus::kPending && job.release != wanted) out.push_back(job.id);
   }
   return out;
+}
+
+// A held job that would not be allowed to start by now goes; its target waits as if it had never been made.
+void add_no_longer_allowed(const State& state, Time now, TargetIx t, std::vector<JobId>& supersede) {
+  for (JobIx j = state.at(t).first_job; j; j = state.jobs[j].next_on_target) {
+    const JobSlot& slot = state.jobs[j];
+    if (slot.row.status != JobStatus::kPending || !slot.version || slot.row.cause == JobCause::kForce)
+      continue;
+    if (std::find(supersede.begin(), supersede.end(), slot.row.id) != supersede.end()) continue;
+    if (!policy::was_held(state, now, t, slot.version, slot.row.created_at)) continue;
+    const policy::Judgement now_says =
+        policy::judge(state, now, t, slot.version, waiver_for(state, t, slot.version));
+    if (now_says.verdict != policy::Verdict::kAllowed && !now_says.frozen) supersede.push_back(slot.row.id);
+  }
+}
+
+// Jobs that were not handed over because they were frozen may be asked for again, and are sent.
+void send_held(Tx& tx, TargetIx t) {
+  tx.state.recall_held(t);
+  for (JobIx j = tx.state.at(t).first_job; j; j = tx.state.jobs[j].next_on_target) {
+    const JobSlot& slot = tx.state.jobs[j];
+    auto id = slot.row.status == JobStatus::kPending ? tx.state.outbox_of(slot.row.id) : std::nullopt;
+    if (!id || tx.state.outbox.at(*id).next_attempt_at != Time::never()) continue;
+    if (!slot.version || policy::frozen_by(tx.state, tx.now, t, slot.version)) continue;
+    OutboxItem item = tx.state.outbox.at(*id);
+    item.next_attempt_at = tx.now;
+    tx.put(std::move(item));
+  }
 }
 
 void apply_desired(TargetState& row, const State& state, const Plan& p) {
@@ -90,6 +120,7 @@ Plan plan(const State& state, Time now, TargetIx t) {
   }
   p.look_again = chosen.next_at;
   p.supersede = not_handed_over(state, t, p.release);
+  add_no_longer_allowed(state, now, t, p.supersede);
   if (!p.version) return p;
   const bool is_current = p.release == slot.current_release;
   const bool chain_goes_on = slot.chain_release == p.release && slot.attempts > 0;
@@ -119,6 +150,7 @@ Plan plan(const State& state, Time now, TargetIx t) {
 void reconcile(Tx& tx, TargetIx t) {
   Plan p = plan(tx.state, tx.now, t);
   if (p.look_again) tx.state.wake_at(t, *p.look_again);
+  send_held(tx, t);
   if (p.empty()) return;
   if (!p.supersede.empty()) {
     bool gone = !tx.state.target_exists(t);
@@ -149,7 +181,7 @@ std::string describe(const State& state, const Plan& p) {
 
 bool has_work(const State& state) {
   return !state.settled() || policy::is_edited(state) || state.any_changed_pairs() || state.any_stranded() ||
-         state.any_unheard() || state.any_dirty();
+         state.any_unheard() || state.any_to_stop() || state.any_dirty();
 }
 
 bool work(Tx& tx) {
@@ -159,6 +191,10 @@ bool work(Tx& tx) {
     for (const TargetKey& key : gone) tx.erase(TargetState{.key = key});
     // Links and selectors decide whom rules look at, also where no target came or went.
     if (tx.state.settled()) policy::note_edit(tx.state);
+    return true;
+  }
+  if (tx.state.any_to_stop()) {
+    stop_some_jobs(tx);
     return true;
   }
   if (policy::is_edited(tx.state)) {
@@ -206,6 +242,7 @@ bool run_due_timers(Tx& tx, size_t limit) {
         if (!policy::outlives_expiry(tx.state, SkipId{timer->subject}))
           skip_expired(tx, SkipId{timer->subject});
         break;
+      case TimerKind::kFreezeDue: freeze_due(tx, FreezeId{timer->subject}); break;
       case TimerKind::kTargetDue: tx.state.target_due(timer->subject); break;
       case TimerKind::kSessionExpiry: session_expired(tx, SessionId{timer->subject}); break;
     }

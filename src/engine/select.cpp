@@ -72,6 +72,7 @@ Selection select_version(const State& state, Time now, TargetIx t) {
   if (target.first_job && state.jobs[target.first_job].row.cause == JobCause::kForce) return {Kind::kHold};
   const bool stands = current_stands(state, now, t);
   Selection result{Kind::kNothing};
+  bool frozen = false;
   for (VersionIx v : state.deployments[target.deployment].versions) {
     if (v == target.current_version) {
       if (stands) break;
@@ -82,6 +83,7 @@ Selection select_version(const State& state, Time now, TargetIx t) {
     if (is_behind_rollback(state, target, v) && !was_current(target, v)) continue;
     policy::Judgement j = policy::judge(state, now, t, v, waiver_for(state, t, v));
     note(result.next_at, j.next_at);
+    frozen |= j.frozen;
     if (j.verdict == policy::Verdict::kAllowed) return {Kind::kVersion, v, result.next_at};
     // What is desired and must wait is not exchanged for something older.
     if (v == target.desired_version && !j.excluded) return {Kind::kHold, {}, result.next_at};
@@ -91,6 +93,11 @@ Selection select_version(const State& state, Time now, TargetIx t) {
                                  state.versions[desired].row.status == VersionStatus::kPaused;
   if (desired_is_paused) return {Kind::kHold, {}, result.next_at};
   if (stands) return {Kind::kVersion, target.current_version, result.next_at};
+  // What it should go back to is only not to be had now. A version that was ruled out meanwhile must not wait
+  // for an agent until then.
+  const bool desired_may_wait = !desired || desired == target.current_version ||
+                                (!state.versions[desired].erased && is_deployable(state, target, desired));
+  if (frozen && desired_may_wait) return {Kind::kHold, {}, result.next_at};
   return result;
 }
 

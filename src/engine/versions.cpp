@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include "engine/entities.h"
+#include "engine/freezes.h"
 #include "engine/settings.h"
 #include "engine/validate.h"
 #include "model/json_writer.h"
@@ -46,12 +47,24 @@ Time after_the_newest(const Tx& tx, DeploymentIx d) {
 }
 
 constexpr size_t kMaxDependencies = 100;
+constexpr size_t kMaxBypassed = 100;
 
 Status valid_dependency(std::string_view path, DeploymentId own, DeploymentId on,
                         const std::string& selector) {
   if (on == own) return invalid(std::string(path), "a version cannot depend on its own deployment");
   if (selector.empty()) return invalid(std::string(path), "must not be empty");
   return valid_selector(path, selector, Selector::Subject::kVersionOnly);
+}
+
+Status valid_bypass(const State& state, const CreateVersion& c) {
+  if (!c.bypass_freeze && !c.bypass_freeze_ids.empty())
+    return invalid("bypassFreezeIds", "needs bypassFreeze to be true");
+  if (c.bypass_freeze_ids.size() > kMaxBypassed)
+    return invalid("bypassFreezeIds", fmt::format("are more than {}", kMaxBypassed));
+  for (size_t i = 0; i < c.bypass_freeze_ids.size(); ++i)
+    if (!state.freezes.find(c.bypass_freeze_ids[i]))
+      return invalid(fmt::format("bypassFreezeIds[{}]", i), "is no freeze of this workspace");
+  return {};
 }
 
 Status known_dependency(const State& state, DeploymentId on) {
@@ -84,6 +97,7 @@ Reply create_version(Tx& tx, const CreateVersion& c) {
   DeploymentIx d = tx.state.deployments.find(c.deployment);
   if (!d) return fail(ErrorCode::kNotFound, fmt::format("no deployment {}", c.deployment.str()));
   TRY(valid_dependencies(tx.state, c));
+  TRY(valid_bypass(tx.state, c));
   if (VersionIx other = tx.state.version_tagged(d, c.tag))
     return fail(ErrorCode::kConflict, fmt::format("tag '{}' exists already: version {}", c.tag,
                                                   tx.state.versions[other].row.id.str()));
@@ -96,8 +110,11 @@ Reply create_version(Tx& tx, const CreateVersion& c) {
   row.metadata = c.metadata;
   row.created_at = c.created_at ? *c.created_at : after_the_newest(tx, d);
   row.created_by = tx.actor;
+  row.bypass_freeze = c.bypass_freeze;
+  row.bypass_freeze_ids = c.bypass_freeze_ids;
   tx.put(row);
   for (const auto& [on, selector] : c.dependencies) tx.put(VersionDependency{row.id, on, selector});
+  if (row.bypass_freeze) note_bypass(tx, tx.state.versions.find(row.id));
   retire_old_versions(tx, d);
   return Answer{.id = row.id.uuid, .created = true};
 }

@@ -42,9 +42,10 @@ Status user_exists(const State& state, UserId id) {
   return fail(ErrorCode::kNotFound, fmt::format("no user {}", id.str()));
 }
 
-std::string member_details(UserId user, std::optional<Role> role) {
+std::string member_details(UserId user, std::optional<Role> role, std::string_view grants = {}) {
   if (!role) return fmt::format(R"({{"user":"{}"}})", user.str());
-  return fmt::format(R"({{"user":"{}","role":"{}"}})", user.str(), to_string(*role));
+  const std::string more = grants.empty() ? "" : fmt::format(R"(,"grants":"{}")", grants);
+  return fmt::format(R"({{"user":"{}","role":"{}"{}}})", user.str(), to_string(*role), more);
 }
 
 }  // namespace
@@ -105,9 +106,9 @@ Reply set_member(Tx& tx, const SetMember& c) {
   TRY(user_exists(tx.state, c.user));
   auto it = tx.state.members.find({c.workspace, c.user});
   const bool created = it == tx.state.members.end();
-  if (created || it->second.role != c.role) {
-    tx.put(Member{c.workspace, c.user, c.role});
-    tx.audit("member.set", c.workspace.str(), member_details(c.user, c.role));
+  if (created || it->second.role != c.role || it->second.grants != c.grants) {
+    tx.put(Member{c.workspace, c.user, c.role, c.grants});
+    tx.audit("member.set", c.workspace.str(), member_details(c.user, c.role, c.grants));
   }
   return Answer{.id = c.user.uuid, .created = created};
 }

@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "model/entities.h"
+#include "model/freeze.h"
+#include "model/notification.h"
 #include "model/policy.h"
 
 namespace ctrlplane {
@@ -13,7 +15,8 @@ namespace ctrlplane {
 // In the order a load needs them: what a row refers to comes before it.
 using Entity = std::variant<Workspace, User, ApiKey, Session, Member, System, Environment, Deployment,
                             SystemDeployment, SystemEnvironment, Policy, Version, Provider, Resource,
-                            Approval, PolicySkip, VersionDependency, JobAgent, Release, TargetState, Job,
+                            Approval, PolicySkip, VersionDependency, Setting, NotificationChannel, Freeze,
+                            FreezeEvent, JobAgent, Release, TargetState, Job,
                             ContextPart, OutboxItem, IdempotencyRecord, AuditEntry>;
 
 struct Change {

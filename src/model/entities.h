@@ -46,6 +46,7 @@ struct ApiKey {
   std::optional<WorkspaceId> workspace;
   std::optional<Time> expires_at;
   Time created_at;
+  std::string grants = {};  // permissions beyond the role, as has_grant reads them
   bool operator==(const ApiKey&) const = default;
 };
 
@@ -62,8 +63,12 @@ struct Member {
   WorkspaceId workspace;
   UserId user;
   Role role = Role::kViewer;
+  std::string grants = {};  // permissions beyond the role, as has_grant reads them
   bool operator==(const Member&) const = default;
 };
+
+// Is the permission among these, which are separated by blanks?
+bool has_grant(std::string_view grants, std::string_view permission);
 
 // ---- What a workspace declares -----------------------------------------------------------------------
 
@@ -126,6 +131,8 @@ struct Version {
   Time created_at;
   bool retired = false;    // can no longer be selected anywhere: kept in SQL, not in memory
   std::string created_by;  // the actor
+  bool bypass_freeze = false;
+  std::vector<FreezeId> bypass_freeze_ids = {};  // if it passes only these
   bool operator==(const Version&) const = default;
 };
 
@@ -196,6 +203,7 @@ struct Job {
   std::optional<Time> cancel_requested_at;
   std::optional<Time> ended_at;
   Time updated_at;
+  std::optional<FreezeId> stopped_by = {};  // the freeze that asked its agent to stop it: no attempt is used
   bool operator==(const Job&) const = default;
 };
 
@@ -265,6 +273,7 @@ struct OutboxItem {
   std::optional<Time> ended_at;
   bool in_doubt = false;  // a start of which an earlier attempt may have arrived
   bool asking = false;    // the attempt under way only asks for it
+  std::optional<ChannelId> recipient = {};  // notices: the channel they go to
   bool operator==(const OutboxItem&) const = default;
 };
 

@@ -23,6 +23,11 @@ constexpr std::array<std::string_view, 3> kOutboxKind = {"notice", "start", "can
 constexpr std::array<std::string_view, 4> kOutboxStatus = {"pending", "sending", "delivered", "abandoned"};
 constexpr std::array<std::string_view, 5> kRole = {"viewer", "agent", "deployer", "operator", "admin"};
 constexpr std::array<std::string_view, 2> kApprovalStatus = {"approved", "rejected"};
+constexpr std::array<std::string_view, 4> kFreezeScope = {"workspace", "system", "environment", "deployment"};
+constexpr std::array<std::string_view, 3> kInFlight = {"finish_jobs", "finish_brackets", "cancel"};
+constexpr std::array<std::string_view, 8> kFreezeAction = {
+    "scheduled", "activated", "extended", "modified", "thawed", "expired", "bypassed", "expiring_soon"};
+constexpr std::array<std::string_view, 3> kChannelKind = {"webhook", "slack", "email"};
 
 template <class E, size_t N>
 std::optional<E> find(const std::array<std::string_view, N>& names, std::string_view text) {
@@ -40,6 +45,10 @@ std::string_view to_string(OutboxKind k) { return kOutboxKind[static_cast<size_t
 std::string_view to_string(OutboxStatus s) { return kOutboxStatus[static_cast<size_t>(s)]; }
 std::string_view to_string(Role r) { return kRole[static_cast<size_t>(r)]; }
 std::string_view to_string(ApprovalStatus s) { return kApprovalStatus[static_cast<size_t>(s)]; }
+std::string_view to_string(FreezeScope s) { return kFreezeScope[static_cast<size_t>(s)]; }
+std::string_view to_string(InFlight f) { return kInFlight[static_cast<size_t>(f)]; }
+std::string_view to_string(FreezeAction a) { return kFreezeAction[static_cast<size_t>(a)]; }
+std::string_view to_string(ChannelKind k) { return kChannelKind[static_cast<size_t>(k)]; }
 
 template <>
 std::optional<VersionStatus> parse_enum(std::string_view text) {
@@ -68,6 +77,22 @@ std::optional<Role> parse_enum(std::string_view text) {
 template <>
 std::optional<ApprovalStatus> parse_enum(std::string_view text) {
   return find<ApprovalStatus>(kApprovalStatus, text);
+}
+template <>
+std::optional<FreezeScope> parse_enum(std::string_view text) {
+  return find<FreezeScope>(kFreezeScope, text);
+}
+template <>
+std::optional<InFlight> parse_enum(std::string_view text) {
+  return find<InFlight>(kInFlight, text);
+}
+template <>
+std::optional<FreezeAction> parse_enum(std::string_view text) {
+  return find<FreezeAction>(kFreezeAction, text);
+}
+template <>
+std::optional<ChannelKind> parse_enum(std::string_view text) {
+  return find<ChannelKind>(kChannelKind, text);
 }
 
 }  // namespace ctrlplane

@@ -38,6 +38,24 @@ enum class Role : uint8_t { kViewer, kAgent, kDeployer, kOperator, kAdmin };
 // What a person said about a version in an environment.
 enum class ApprovalStatus : uint8_t { kApproved, kRejected };
 
+enum class FreezeScope : uint8_t { kWorkspace, kSystem, kEnvironment, kDeployment };  // widest first
+
+// What a freeze does about work that an agent already has.
+enum class InFlight : uint8_t { kFinishJobs, kFinishBrackets, kCancel };
+
+enum class FreezeAction : uint8_t {
+  kScheduled,
+  kActivated,
+  kExtended,
+  kModified,
+  kThawed,
+  kExpired,
+  kBypassed,
+  kExpiringSoon,
+};
+
+enum class ChannelKind : uint8_t { kWebhook, kSlack, kEmail };
+
 std::string_view to_string(VersionStatus s);
 std::string_view to_string(JobStatus s);
 std::string_view to_string(JobCause c);
@@ -45,6 +63,10 @@ std::string_view to_string(OutboxKind k);
 std::string_view to_string(OutboxStatus s);
 std::string_view to_string(Role r);
 std::string_view to_string(ApprovalStatus s);
+std::string_view to_string(FreezeScope s);
+std::string_view to_string(InFlight f);
+std::string_view to_string(FreezeAction a);
+std::string_view to_string(ChannelKind k);
 
 template <class E>
 std::optional<E> parse_enum(std::string_view text);
@@ -63,5 +85,13 @@ template <>
 std::optional<Role> parse_enum(std::string_view text);
 template <>
 std::optional<ApprovalStatus> parse_enum(std::string_view text);
+template <>
+std::optional<FreezeScope> parse_enum(std::string_view text);
+template <>
+std::optional<InFlight> parse_enum(std::string_view text);
+template <>
+std::optional<FreezeAction> parse_enum(std::string_view text);
+template <>
+std::optional<ChannelKind> parse_enum(std::string_view text);
 
 }  // namespace ctrlplane

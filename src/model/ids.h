@@ -25,6 +25,9 @@ using SessionId = Id<struct SessionTag>;
 using PolicyId = Id<struct PolicyTag>;
 using RuleId = Id<struct RuleTag>;
 using SkipId = Id<struct SkipTag>;
+using FreezeId = Id<struct FreezeTag>;
+using FreezeEventId = Id<struct FreezeEventTag>;
+using ChannelId = Id<struct ChannelTag>;
 
 // The pseudo-workspace that holds workspaces, users, keys and sessions.
 inline constexpr WorkspaceId kInstanceWorkspace{};

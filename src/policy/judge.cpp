@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include "policy/compiled.h"
+#include "policy/freezes.h"
 #include "policy/memo.h"
 #include "policy/rules.h"
 #include "policy/skips.h"
@@ -142,6 +143,7 @@ const RuleSet& rules_of(const State& state, TargetIx target) {
 }
 
 Judgement judge(const State& state, Time now, TargetIx target, VersionIx version, Waiver waiver) {
+  if (frozen_by(state, now, target, version)) return {.verdict = Verdict::kDenied, .frozen = true};
   if (waiver == Waiver::kForced) return {};
   const RuleSet& set = rules_of(state, target);
   Question q{.state = state, .now = now, .target = target, .version = version, .rules = &set};
@@ -199,6 +201,8 @@ std::vector<Explained> explain(const State& state, Time now, TargetIx target, Ve
   std::vector<Explained> all;
   const RuleSet& set = rules_of(state, target);
   Question q{.state = state, .now = now, .target = target, .version = version, .rules = &set, .words = true};
+  Explained freeze{.type = "freeze", .evaluation = evaluate_freezes(q)};
+  if (!freeze.evaluation.message.empty()) all.push_back(std::move(freeze));
   bool dependencies_told = state.dependencies_of(version).empty();
   auto tell_dependencies = [&] {
     if (std::exchange(dependencies_told, true)) return;
@@ -323,13 +327,13 @@ void note_version(State& state, VersionIx version) {
 }
 
 bool is_edited(const State& state) {
-  if (!state.policy_memo || state.policies.size() == 0)
+  if (!state.policy_memo || (state.policies.size() == 0 && !state.any_open_freezes()))
     return false;  // nothing has been worked out from anything
   return memo_of(state).noted_epoch != state.policy_epoch;
 }
 
 void note_edit(State& state) {
-  if (state.policies.size() == 0) {  // what versions say of themselves counts all the same
+  if (state.policies.size() == 0 && !state.any_open_freezes()) {  // what versions say of themselves counts all the same
     state.deployments.each([&](DeploymentIx d, const DeploymentSlot&) {
       if (depends(state, d, std::nullopt)) state.mark_deployment_dirty(d);
     });

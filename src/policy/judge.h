@@ -23,9 +23,10 @@ struct Judgement {
   Verdict verdict = Verdict::kAllowed;
   bool needs_approval = false;
   bool excluded = false;  // the no is one that takes away what is desired, not one to wait for
+  bool frozen = false;    // a freeze says no; its end wakes the target
   std::optional<Time> next_at = {};
 };
-// Asks the rules cheapest first and stops at the first no.
+// Asks whether it is frozen, then the rules cheapest first, and stops at the first no.
 Judgement judge(const State& state, Time now, TargetIx target, VersionIx version, Waiver waiver);
 
 // Does a rule rule it out for good, so that a target that runs it should leave it? A skip that has expired
@@ -33,7 +34,7 @@ Judgement judge(const State& state, Time now, TargetIx target, VersionIx version
 bool is_excluded(const State& state, Time now, TargetIx target, VersionIx version);
 
 struct Explained {
-  std::string type;                // of the rule; "versionDependency" for what a version says itself
+  std::string type;                // of the rule; "freeze", "versionDependency" for what is always on
   const Policy* policy = nullptr;  // null for what is always on
   const PolicyRule* rule = nullptr;
   const PolicySkip* skip = nullptr;

@@ -40,6 +40,14 @@ struct Memo {
   };
   std::map<std::tuple<VersionIx, EnvironmentIx, const PolicyRule*>, Watched> watched;
 
+  // Turns after a freeze that was thawed with a pace. Lost with the memory: whoever still waits gets another
+  // one, at the same pace.
+  struct Pace {
+    Time next;
+    std::map<TargetKey, Time> turns;
+  };
+  std::map<FreezeId, Pace> paces;
+
   // Targets that were told no for what runs, or does not, beside them on their resource: by TargetIx. No
   // epoch ends it: whoever is in it for no reason any more is looked at once for nothing.
   std::vector<bool> awaits_resource;

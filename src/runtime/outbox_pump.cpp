@@ -12,6 +12,7 @@ void OutboxPump::loaded(WorkspaceLoop& loop) {
   lost(loop);  // a row that stood in line before and again now would be looked at twice, too early the second
                // time
   for (const auto& [id, item] : loop.state()->outbox) {
+    if (item.next_attempt_at == Time::never()) continue;  // held: somebody will set it free
     bool in_doubt = item.status == OutboxStatus::kSending;  // an earlier owner may have sent it just now
     Duration wait =
         in_doubt ? kSendGrace : std::clamp(item.next_attempt_at - loop.now(), Duration{0}, kMaxBackoff);
@@ -22,7 +23,8 @@ void OutboxPump::loaded(WorkspaceLoop& loop) {
 void OutboxPump::committed(WorkspaceId workspace, int64_t, Time now, const Changes& changes) {
   for (const Change& c : changes)
     if (const auto* item = std::get_if<OutboxItem>(&c.entity); item && c.op == Change::Op::kPut) {
-      if (item->status == OutboxStatus::kPending || item->status == OutboxStatus::kSending)
+      const bool waits = item->status == OutboxStatus::kPending || item->status == OutboxStatus::kSending;
+      if (waits && item->next_attempt_at != Time::never())
         schedule(workspace, item->id, std::max(item->next_attempt_at - now, Duration{0}));
       else
         lines_[workspace].due.erase(item->id);

@@ -17,6 +17,9 @@ constexpr Duration kGiveUp = seconds(10);  // a lease
 
 struct LaneOf {
   Lane operator()(const CancelJob&) { return Lane::kStop; }
+  Lane operator()(const CreateFreeze&) { return Lane::kStop; }
+  Lane operator()(const UpdateFreeze&) { return Lane::kStop; }
+  Lane operator()(const ThawFreeze&) { return Lane::kStop; }
   Lane operator()(const ClaimJob&) { return Lane::kAgents; }
   Lane operator()(const ReportJob&) { return Lane::kAgents; }
   Lane operator()(const Heartbeat&) { return Lane::kAgents; }

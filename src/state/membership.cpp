@@ -159,6 +159,7 @@ void State::resource_changed(ResourceIx r) {
   for (EnvironmentIx e : es) each_deployment_of(e, [&](DeploymentIx d) { sync_target(d, e, r); });
   for (TargetIx t : resources[r].targets) {
     targets_[t.n].policy_epoch = 0;  // other policies may match now
+    recall_held(t);
     mark_dirty(t);
   }
 }

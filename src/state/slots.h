@@ -96,6 +96,7 @@ using ResourceIx = Ix<ResourceTag>;
 using AgentIx = Ix<AgentTag>;
 using JobIx = Ix<JobTag>;
 using PolicyIx = Ix<PolicyTag>;
+using FreezeIx = Ix<FreezeTag>;
 using TargetIx = Ix<struct TargetTag>;
 
 }  // namespace ctrlplane

@@ -42,6 +42,7 @@ bool awaits_hand_over(const Job& j) { return j.status == JobStatus::kPending && 
 }  // namespace
 
 void State::apply(const Change& change) {
+  ++rows_epoch_;
   if (change.op == Change::Op::kPut)
     std::visit([&](const auto& row) { put(row); }, change.entity);
   else
@@ -195,6 +196,12 @@ void State::put(const Version& row) {
   mark_deployment_dirty(d);
 }
 
+// Another version will have its slot.
+void State::release_version(VersionIx v) {
+  std::erase_if(shared_parts_, [&](const auto& entry) { return entry.first.v == v; });
+  versions.release(v);
+}
+
 void State::erase(const Version& row) {
   VersionIx v = versions.find(row.id);
   if (!v) return;
@@ -203,7 +210,7 @@ void State::erase(const Version& row) {
   forget_what_was_said(v);
   versions.forget(row.id);
   if (versions[v].references == 0)
-    versions.release(v);
+    release_version(v);
   else
     versions[v].erased = true;
   if (!row.retired) mark_deployment_dirty(d);
@@ -215,7 +222,7 @@ void State::set_version_ref(VersionIx& slot, VersionIx to) {
   if (slot) {
     VersionSlot& old = versions[slot];
     CHECK(old.references > 0, "version references out of step");
-    if (--old.references == 0 && old.erased) versions.release(slot);
+    if (--old.references == 0 && old.erased) release_version(slot);
   }
   slot = to;
 }
@@ -311,6 +318,7 @@ void State::put(const Job& row) {
   bool handed_over = row.handed_over_at && slot.row.handed_over_at != row.handed_over_at;
   slot.row = row;
   index_at_agent(row);
+  note_in_flight(j);
   if (row.timeout && handed_over && !is_terminal(row.status))
     timers.add(*row.handed_over_at + *row.timeout, TimerKind::kJobTimeout, row.id.uuid);
   if (slot.target) mark_dirty(slot.target);
@@ -319,6 +327,7 @@ void State::put(const Job& row) {
 void State::index_at_agent(const Job& row) {
   AgentIx a = agents.find(row.agent);
   if (!a) return;
+  agents[a].held.erase(row.id);
   if (awaits_hand_over(row))
     agents[a].pending.insert(row.id);
   else
@@ -364,6 +373,7 @@ void State::drop_job(JobIx j) {
   slot.row.live = false;
   slot.row.status = JobStatus::kCancelled;  // whatever it was: it awaits nothing any more
   index_at_agent(slot.row);
+  note_in_flight(j);
   if (slot.target) {
     for (JobIx* link = &targets_[slot.target.n].first_job; *link; link = &jobs[*link].next_on_target)
       if (*link == j) {

@@ -8,6 +8,7 @@
 // `target_exists` answers from the selectors themselves.
 #pragma once
 
+#include <algorithm>
 #include <deque>
 #include <map>
 #include <memory>
@@ -94,6 +95,22 @@ struct AgentSlot {
   JobAgent row;
   std::set<JobId> pending;                         // jobs it has not been handed yet, oldest first
   std::map<std::string, std::set<JobId>> claimed;  // by instance: handed over, not yet reported on
+  std::set<JobId> held;                            // likewise, but refused when it was asked for: set_aside
+};
+
+// A freeze that is not retired.
+struct FreezeSlot {
+  Freeze row;
+  std::optional<Selector> selector;                     // none: all in scope
+  std::vector<std::optional<Selector>> span_selectors;  // of row.spans
+  // What the selector last said: asked of one target about several versions it need not be evaluated again.
+  struct Said {
+    uint64_t epoch = 0;  // State::rows_epoch then
+    TargetIx target;
+    VersionIx version;
+    bool match = false;
+  };
+  mutable Said said;
 };
 
 inline constexpr Duration kNoLease{std::numeric_limits<int64_t>::max()};
@@ -184,6 +201,9 @@ class State {
   Slots<AgentSlot, AgentId, AgentIx> agents;
   Slots<JobSlot, JobId, JobIx> jobs;  // live ones
   Slots<PolicySlot, PolicyId, PolicyIx> policies;
+  Slots<FreezeSlot, FreezeId, FreezeIx> freezes;
+  std::map<ChannelId, NotificationChannel> channels;
+  std::map<std::string, Json, std::less<>> settings;
   std::map<ProviderId, Provider> providers;
   std::map<WorkspaceId, Workspace> workspaces;  // these five: the instance only
   std::map<UserId, User> users;
@@ -233,6 +253,31 @@ class State {
   // The policy that has the rule.
   PolicyIx policy_of(RuleId rule) const;
 
+  // ---- Freezes (freezes.cpp) ---------------------------------------------------------------------------
+  bool any_open_freezes() const { return !open_freezes_.empty(); }
+  // fn(FreezeIx) for each that has not been ended and whose scope holds the targets of (d, e).
+  template <class Fn>
+  void each_open_freeze(DeploymentIx d, EnvironmentIx e, Fn&& fn) const {
+    if (!open_freezes_.empty()) each_freeze(open_freezes_, d, e, fn);
+  }
+  // The same of those that have been ended.
+  template <class Fn>
+  void each_ended_freeze(DeploymentIx d, EnvironmentIx e, Fn&& fn) const {
+    if (!ended_freezes_.empty()) each_freeze(ended_freezes_, d, e, fn);
+  }
+  bool in_scope(const Freeze& f, DeploymentIx d, EnvironmentIx e) const;
+  // Does its selector match? One that fails to be evaluated matches; a missing key does not.
+  bool freeze_selects(FreezeIx f, TargetIx t, VersionIx v) const;
+  bool freeze_selected(FreezeIx f, size_t span, TargetIx t, VersionIx v) const;
+  // Live jobs that were handed over and have not ended: by JobIx.
+  const Roaring& in_flight() const { return in_flight_; }
+  // A job that waits was refused: claims need not look at it before its target has been looked at again.
+  void set_aside(AgentIx a, JobId job);
+  void recall_held(TargetIx t);  // not so any more
+  // Freezes that stop what runs: up to `budget` jobs in flight that one of them has still to look at.
+  FreezeIx take_to_stop(size_t budget, std::vector<JobIx>& jobs);
+  bool any_to_stop() const { return !stop_walks_.empty(); }
+
   // ---- What src/policy keeps here: never stored, and derived from what is --------------------------
   // Raised whenever another policy may match somewhere: a policy, deployment or environment was written.
   uint32_t policy_epoch = 1;
@@ -257,6 +302,11 @@ class State {
   void each_target_in(DeploymentIx d, EnvironmentIx e, Fn&& fn) const {
     if (const Pair* p = pair(d, e))
       for (TargetIx t : p->targets) fn(t);
+  }
+  // fn(DeploymentIx, EnvironmentIx, their existing targets) for each pair that has had any.
+  template <class Fn>
+  void each_pair(Fn&& fn) const {
+    for (const auto& [pair, entry] : pairs_) fn(pair.first, pair.second, entry.targets);
   }
   // Another number whenever that set changes; the same number is always the same set. 0: it is empty.
   uint64_t membership_epoch(DeploymentIx d, EnvironmentIx e) const;
@@ -356,6 +406,10 @@ class State {
   void put(const Approval& row);
   void put(const PolicySkip& row);
   void put(const VersionDependency& row);
+  void put(const Setting& row) { settings[row.name] = row.value; }
+  void put(const NotificationChannel& row) { channels[row.id] = row; }
+  void put(const Freeze& row);
+  void put(const FreezeEvent&) {}  // cold
   void put(const Provider& row);
   void put(const Resource& row);
   void put(const JobAgent& row);
@@ -382,6 +436,10 @@ class State {
   void erase(const Approval& row);
   void erase(const PolicySkip& row);
   void erase(const VersionDependency& row);
+  void erase(const Setting& row) { settings.erase(row.name); }
+  void erase(const NotificationChannel& row) { channels.erase(row.id); }
+  void erase(const Freeze& row);
+  void erase(const FreezeEvent&) {}
   void erase(const Provider& row);
   void erase(const Resource& row);
   void erase(const JobAgent& row);
@@ -397,6 +455,7 @@ class State {
   void drop_job(JobIx j);
   void stand_on(TargetIx t, JobIx j);
   void set_version_ref(VersionIx& slot, VersionIx to);
+  void release_version(VersionIx v);
   void index_version(VersionIx v);
   void unindex_version(VersionIx v);
 
@@ -406,6 +465,24 @@ class State {
   void forget_what_was_said(VersionIx v);
   void mark_skip_dirty(VersionIx v, const PolicySkip& row);
   uint32_t unheard_from_ = UINT32_MAX;  // the version from which on such rows have not been looked for
+
+  // freezes.cpp
+  using FreezesByScope = boost::unordered_flat_map<Uuid, std::vector<FreezeIx>, UuidHash>;
+  template <class Fn>
+  void each_freeze(const FreezesByScope& of, DeploymentIx d, EnvironmentIx e, Fn&& fn) const;
+  bool matches(const Selector& selector, TargetIx t, VersionIx v) const;
+  void index_freeze(FreezeIx f);
+  void unindex_freeze(FreezeIx f);
+  void mark_scope_dirty(const Freeze& f);
+  void note_in_flight(JobIx j);
+  FreezesByScope open_freezes_, ended_freezes_;  // by scope_entity; the workspace's under nil
+  Roaring in_flight_;
+  struct StopWalk {
+    FreezeIx freeze;
+    uint32_t next = 0;
+  };
+  std::deque<StopWalk> stop_walks_;
+  uint64_t rows_epoch_ = 1;  // raised by whatever a freeze's selector may look at
 
   // progress.cpp
   struct Tally {
@@ -498,6 +575,20 @@ class State {
   };
   std::map<PartKey, StoredPart> shared_parts_;
 };
+
+template <class Fn>
+void State::each_freeze(const FreezesByScope& of, DeploymentIx d, EnvironmentIx e, Fn&& fn) const {
+  auto each_of = [&](const Uuid& entity) {
+    if (auto it = of.find(entity); it != of.end())
+      for (FreezeIx f : it->second) fn(f);
+  };
+  each_of(Uuid{});
+  each_of(deployments[d].row.id.uuid);
+  each_of(environments[e].row.id.uuid);
+  const auto& theirs = environments[e].members.systems;
+  for (SystemIx s : deployments[d].members.systems)
+    if (std::find(theirs.begin(), theirs.end(), s) != theirs.end()) each_of(systems[s].row.id.uuid);
+}
 
 template <class Fn>
 bool State::walk(ResourceWalk& walk, size_t& budget, Fn&& fn) const {

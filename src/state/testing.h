@@ -54,6 +54,7 @@ class Rows {
   static std::string key_of(const Approval& r) { return r.version.str() + r.environment.str() + r.actor; }
   static std::string key_of(const VersionDependency& r) { return r.version.str() + r.on.str(); }
   static std::string key_of(const Member& r) { return r.workspace.str() + r.user.str(); }
+  static std::string key_of(const Setting& r) { return r.name; }
   static std::string key_of(const TargetState& r) { return r.key.str(); }
   static std::string key_of(const ContextPart& r) { return Uuid{r.digest.bytes}.str(); }
   static std::string key_of(const IdempotencyRecord& r) { return Uuid{r.key.bytes}.str(); }
@@ -81,6 +82,8 @@ struct Picture {
   std::map<AgentId, std::pair<std::set<JobId>, std::map<std::string, std::set<JobId>>>> agents;
   std::map<ResourceId, Resource> resources;
   std::map<PolicyId, Policy> policies;
+  std::map<FreezeId, Freeze> freezes;
+  std::set<JobId> in_flight;
   struct Said {
     std::vector<Approval> approvals;
     std::vector<PolicySkip> skips;
@@ -111,8 +114,14 @@ inline Picture picture_of(const State& s) {
   });
   p.outbox = s.outbox;
   for (const auto& [key, r] : s.idempotency) p.idempotency[key] = {r.body, r.status, r.subject, r.created_at};
-  s.agents.each(
-      [&](AgentIx, const AgentSlot& slot) { p.agents[slot.row.id] = {slot.pending, slot.claimed}; });
+  s.agents.each([&](AgentIx, const AgentSlot& slot) {
+    auto& [waiting, claimed] = p.agents[slot.row.id];
+    waiting = slot.pending;
+    waiting.insert(slot.held.begin(), slot.held.end());
+    claimed = slot.claimed;
+  });
+  s.freezes.each([&](FreezeIx, const FreezeSlot& slot) { p.freezes[slot.row.id] = slot.row; });
+  for (uint32_t n : s.in_flight()) p.in_flight.insert(s.jobs[{n}].row.id);
   s.resources.each([&](ResourceIx, const ResourceSlot& slot) { p.resources[slot.row.id] = slot.row; });
   s.policies.each([&](PolicyIx, const PolicySlot& slot) { p.policies[slot.row.id] = slot.row; });
   s.versions.each([&](VersionIx, const VersionSlot& slot) {
@@ -145,6 +154,8 @@ inline std::string difference(const Picture& a, const Picture& b) {
   if (a.agents != b.agents) return "jobs at agents";
   if (a.resources != b.resources) return "resources";
   if (a.policies != b.policies) return "policies";
+  if (a.freezes != b.freezes) return "freezes";
+  if (a.in_flight != b.in_flight) return "jobs in flight";
   if (a.said != b.said) return "approvals, skips or dependencies";
   if (a.progress != b.progress) return "progress";
   return {};

@@ -18,6 +18,7 @@ enum class TimerKind : uint8_t {
   kIdempotencyExpiry,
   kSessionExpiry,
   kSkipExpiry,
+  kFreezeDue,  // it begins, is about to expire, or expires
   kTargetDue,  // State::target_due
 };
 
@@ -25,7 +26,7 @@ template <class Instant>
 struct BasicTimer {
   Instant due;
   TimerKind kind;
-  Uuid subject;  // the job, key, session or skip it concerns; a target's is State's own
+  Uuid subject;  // the job, key, session, skip or freeze it concerns; a target's is State's own
 };
 
 template <class Instant>

@@ -46,6 +46,7 @@ void describe(V& v, E& e, const ApiKey*) {
   v.col("key_workspace_id", e.workspace);
   v.col("expires_at", e.expires_at);
   v.col("created_at", e.created_at);
+  v.col("grants", e.grants);
 }
 
 template <class V, class E>
@@ -62,6 +63,7 @@ void describe(V& v, E& e, const Member*) {
   v.key("member_workspace_id", e.workspace);
   v.key("user_id", e.user);
   v.col("role", e.role);
+  v.col("grants", e.grants);
 }
 
 template <class V, class E>
@@ -124,6 +126,8 @@ void describe(V& v, E& e, const Version*) {
   v.col("created_at", e.created_at);
   v.col("retired", e.retired);
   v.col("created_by", e.created_by);
+  v.col("bypass_freeze", e.bypass_freeze);
+  v.col("bypass_freeze_ids", e.bypass_freeze_ids);
 }
 
 template <class V, class E>
@@ -168,6 +172,59 @@ void describe(V& v, E& e, const VersionDependency*) {
   v.key("version_id", e.version);
   v.key("on_deployment_id", e.on);
   v.col("selector", e.selector);
+}
+
+template <class V, class E>
+void describe(V& v, E& e, const Setting*) {
+  v.key("name", e.name);
+  v.col("value", e.value);
+}
+
+template <class V, class E>
+void describe(V& v, E& e, const NotificationChannel*) {
+  v.key("id", e.id);
+  v.col("name", e.name);
+  v.col("kind", e.kind);
+  v.col("config", e.config);
+  v.col("secret", e.secret);
+  v.col("enabled", e.enabled);
+  v.col("created_at", e.created_at);
+}
+
+template <class V, class E>
+void describe(V& v, E& e, const Freeze*) {
+  v.key("id", e.id);
+  v.col("scope", e.scope);
+  v.col("scope_entity_id", e.scope_entity);
+  v.col("reason", e.reason);
+  v.col("incident_url", e.incident_url);
+  v.col("created_by", e.created_by);
+  v.col("created_at", e.created_at);
+  v.col("effective_at", e.effective_at);
+  v.col("expires_at", e.expires_at);
+  v.col("thawed_at", e.thawed_at);
+  v.col("thawed_by", e.thawed_by);
+  v.col("thaw_reason", e.thaw_reason);
+  v.col("selector", e.selector);
+  v.col("in_flight", e.in_flight);
+  v.col("metadata", e.metadata);
+  v.col("activated_at", e.activated_at);
+  v.col("warn_at", e.warn_at);
+  v.col("resume_per_minute", e.resume_per_minute);
+  v.col("passed", e.passed);
+  v.col("spans", e.spans);
+  v.col("retired", e.retired);
+}
+
+template <class V, class E>
+void describe(V& v, E& e, const FreezeEvent*) {
+  v.key("id", e.id);
+  v.col("freeze_id", e.freeze);
+  v.col("action", e.action);
+  v.col("actor", e.actor);
+  v.col("note", e.note);
+  v.col("metadata", e.metadata);
+  v.col("created_at", e.created_at);
 }
 
 template <class V, class E>
@@ -239,6 +296,7 @@ void describe(V& v, E& e, const Job*) {
   v.col("cancel_requested_at", e.cancel_requested_at);
   v.col("ended_at", e.ended_at);
   v.col("updated_at", e.updated_at);
+  v.col("stopped_by", e.stopped_by);
 }
 
 template <class V, class E>
@@ -282,6 +340,7 @@ void describe(V& v, E& e, const OutboxItem*) {
   v.col("ended_at", e.ended_at);
   v.col("in_doubt", e.in_doubt);
   v.col("asking", e.asking);
+  v.col("recipient_id", e.recipient);
 }
 
 template <class V, class E>

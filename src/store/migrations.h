@@ -45,6 +45,8 @@ extern const std::string_view kSqliteSchema4;
 extern const std::string_view kPostgresSchema4;
 extern const std::string_view kSqliteSchema5;
 extern const std::string_view kPostgresSchema5;
+extern const std::string_view kSqliteSchema6;
+extern const std::string_view kPostgresSchema6;
 
 const std::vector<Migration>& migrations();
 

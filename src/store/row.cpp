@@ -37,8 +37,10 @@ template <>
 struct TypeOf<std::vector<PastVersion>> {
   static constexpr ColumnType value = ColumnType::kBytes;
 };
+template <class Tag>
+struct TypeOf<std::vector<Id<Tag>>> : TypeOf<std::vector<PastVersion>> {};
 template <>
-struct TypeOf<std::vector<VersionId>> : TypeOf<std::vector<PastVersion>> {};
+struct TypeOf<std::vector<FreezeSpan>> : TypeOf<std::string> {};
 template <>
 struct TypeOf<std::vector<PolicyRule>> : TypeOf<std::string> {};
 template <>
@@ -107,9 +109,10 @@ struct Writer {
     }
     return keep(std::move(out));
   }
-  CellView cell(const std::vector<VersionId>& versions) {
+  template <class Tag>
+  CellView cell(const std::vector<Id<Tag>>& ids) {
     std::string out;
-    for (const VersionId& v : versions) out.append(reinterpret_cast<const char*>(v.uuid.bytes.data()), 16);
+    for (const Id<Tag>& id : ids) out.append(reinterpret_cast<const char*>(id.uuid.bytes.data()), 16);
     return keep(std::move(out));
   }
   // A line each: version, status and time.
@@ -120,6 +123,7 @@ struct Writer {
     return keep(std::move(out));
   }
   CellView cell(const std::vector<PolicyRule>& rules) { return keep(rules_json(rules)); }
+  CellView cell(const std::vector<FreezeSpan>& spans) { return keep(spans_json(spans)); }
   template <class Tag>
   CellView cell(const Id<Tag>& id) {
     return id.uuid;
@@ -201,7 +205,8 @@ struct Reader {
     }
     return true;
   }
-  static bool read(const CellView& c, std::vector<VersionId>& v) {
+  template <class Tag>
+  static bool read(const CellView& c, std::vector<Id<Tag>>& v) {
     const auto* p = as<std::string_view>(c);
     if (!p || p->size() % 16 != 0) return false;
     v.resize(p->size() / 16);
@@ -235,6 +240,11 @@ struct Reader {
     const auto* p = as<std::string_view>(c);
     auto rules = p ? parse_rules(*p) : std::nullopt;
     return rules && (v = *std::move(rules), true);
+  }
+  static bool read(const CellView& c, std::vector<FreezeSpan>& v) {
+    const auto* p = as<std::string_view>(c);
+    auto spans = p ? parse_spans(*p) : std::nullopt;
+    return spans && (v = *std::move(spans), true);
   }
   template <class T>
     requires std::is_enum_v<T>
@@ -303,6 +313,10 @@ const std::vector<Table>& tables() {
       make_table<Approval>("approval", kOfHotVersion),
       make_table<PolicySkip>("policy_skip"),
       make_table<VersionDependency>("version_dependency", kOfHotVersion),
+      make_table<Setting>("workspace_setting"),
+      make_table<NotificationChannel>("notification_channel"),
+      make_table<Freeze>("deployment_freeze", where("retired", {int64_t{0}})),
+      make_table<FreezeEvent>("deployment_freeze_event", kCold),
       make_table<JobAgent>("job_agent"),
       make_table<Release>("release", kCold),
       make_table<TargetState>("release_target"),

@@ -176,8 +176,9 @@ class Contract:
         if "content" not in entry:
             assert response.content == b"", f"{what} with a body where none is described"
             return
-        kind, described = next(iter(entry["content"].items()))
         sent = response.headers.get("Content-Type", "")
+        kind = next((k for k in entry["content"] if k == sent.split(";")[0]), next(iter(entry["content"])))
+        described = entry["content"][kind]
         assert sent.split(";")[0] == kind, f"{what} as '{sent}', described as '{kind}'"
         if kind != "application/json" or method == "HEAD":
             return

@@ -12,6 +12,9 @@ ROLES = ["viewer", "agent", "deployer", "operator", "admin"]
 MAY = {
     "workspace.read": set(ROLES),
     "workspace.write": {"admin"},
+    "deployment_freeze.read": set(ROLES),
+    "deployment_freeze.create": {"deployer", "operator", "admin"},
+    "notification.write": {"admin"},
     "members.write": {"admin"},
     "system.write": {"operator", "admin"},
     "environment.write": {"operator", "admin"},

@@ -173,7 +173,7 @@ def test_a_malformed_id_in_a_path_is_404(ws, server, operations, bad):
 
 # What makes something under a new id, or answers for ids of any kind.
 MAKES_OR_ANSWERS = {"upsertSystem", "upsertEnvironment", "upsertDeployment", "upsertJobAgent",
-                    "upsertResource", "upsertPolicy", "listReleaseTargetJobs"}
+                    "upsertResource", "upsertPolicy", "listReleaseTargetJobs", "upsertNotificationChannel"}
 
 
 def test_what_is_not_there_is_404(ws, server, operations):

@@ -8,6 +8,9 @@ function.
 import json
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
+from math import inf
+
+from freeze_sets import Handed, Work, slipped_through
 
 NOBODY = "00000000-0000-0000-0000-000000000000"
 CHECKS = []  # (promise, function)
@@ -34,6 +37,10 @@ class Seen:
     content: dict = field(default_factory=dict)
     starts: list = field(default_factory=list)  # of the agents' record: (job, resource, tag, agent)
     ends: list = field(default_factory=list)
+    started_at: dict = field(default_factory=dict)  # job → ns, of the same record
+    ended_at: dict = field(default_factory=dict)
+    freezes: dict = field(default_factory=dict)  # workspace → freezes, as their clients saw them
+    freeze_rows: dict = field(default_factory=dict)  # id → row of the table deployment_freeze
     jobs: list = field(default_factory=list)  # rows of the table job
     history: list = field(default_factory=list)  # of the owner rows, oldest first
     replicas: dict = field(default_factory=dict)  # replica → its answer to GET /replicas
@@ -147,6 +154,64 @@ def one_at_a_time(seen):
         for before, after in zip(jobs, jobs[1:]):
             if before["ended_at"] is None or before["ended_at"] > after["created_at"]:
                 yield f"{target}: job {after['id']} was created before {before['id']} had ended"
+
+
+# ---- A freeze is a barrier ---------------------------------------------------------------------------------
+
+
+def work_of(job):
+    """The row's target; its key is made of three ids."""
+    key = job["target"]
+    return Work(resource=key[:36], environment=key[37:73], deployment=key[74:], version=job["version"])
+
+
+@check("under a freeze no agent has a job that the freeze does not list")
+def freezes_are_barriers(seen):
+    """By the agents' record: what ran between the 201 and the thaw was handed over before, or never."""
+    by_workspace = defaultdict(list)
+    for job in seen.jobs:
+        if job["id"] in seen.started_at:
+            by_workspace[job["workspace"]].append(
+                (job, Handed(job["id"], work_of(job), 0, seen.started_at[job["id"]],
+                             seen.ended_at.get(job["id"], inf))))
+    for workspace, freezes in seen.freezes.items():
+        for freeze in freezes:
+            begun = seen.freeze_rows.get(freeze.id, {}).get("effective_at", inf)
+            # What had ended by then (its time was up) may go on somewhere, but is nobody's job any more.
+            there = [given for job, given in by_workspace[workspace]
+                     if job["ended_at"] is None or job["ended_at"] > begun]
+            yield from slipped_through([freeze], there)
+
+
+@check("a freeze lists what agents have; the rest of what it covers is not handed over")
+def lists_are_exact(seen):
+    """By the rows. Commits of one workspace are in one order, and so are their times."""
+    for workspace, freezes in seen.freezes.items():
+        jobs = [job for job in seen.jobs if job["workspace"] == workspace]
+        for freeze in freezes:
+            row = seen.freeze_rows.get(freeze.id)
+            if row is None:
+                yield f"{workspace}: freeze {freeze.id} is not there"
+                continue
+            for job in jobs:
+                fault = what_of_it(freeze, row["effective_at"], row["thawed_at"] or inf, job)
+                if fault:
+                    yield f"{workspace}: freeze {freeze.id} {row}: job {job['id']} {job}: {fault}"
+
+
+def what_of_it(freeze, begun, over, job):
+    """What is wrong with this job and this freeze. At the very same time both orders are right."""
+    handed, ended = job["handed_over_at"] or inf, job["ended_at"] or inf
+    listed, covered = job["id"] in freeze.in_flight, freeze.covers(work_of(job))
+    if listed and not covered:
+        return "listed, but not covered"
+    if listed and (handed > begun or ended < begun):
+        return "listed, but no agent had it"
+    if covered and begun < handed < over:
+        return "handed over under the freeze"
+    if covered and handed < begun < ended and not listed:
+        return "an agent had it, but it is not listed"
+    return None
 
 
 # ---- Nothing is forgotten ----------------------------------------------------------------------------------
@@ -277,16 +342,28 @@ def read_record(path):
     return lines["start"], lines["end"]
 
 
+def read_times(path):
+    """The same: (job → when it started, job → when it ended), in ns."""
+    times = {"start": {}, "end": {}}
+    for line in path.read_text().splitlines():
+        word, job, *_, at = line.split(" ")
+        seconds, fraction = at.split(".")
+        times[word].setdefault(job, int(seconds) * 10**9 + int(fraction.ljust(9, "0")))
+    return times["start"], times["end"]
+
+
 def rows(cluster, query):
     text = cluster.sql(f"SELECT coalesce(json_agg(x), '[]') FROM ({query}) x").strip()
     return json.loads(text)
 
 
-JOBS = """SELECT id, concat_ws('-', resource_id, environment_id, deployment_id) AS target, status, live,
+JOBS = """SELECT id, workspace_id AS workspace, version_id AS version,
+                 concat_ws('-', resource_id, environment_id, deployment_id) AS target, status, live,
                  created_at, handed_over_at, started_at, ended_at FROM job"""
 OBJECTS = """SELECT workspace_id AS workspace, 'system' AS kind, name, id, metadata FROM system UNION ALL
              SELECT workspace_id, 'resource', identifier, id, metadata FROM resource"""
 VERSIONS = "SELECT workspace_id AS workspace, id, deployment_id AS deployment, tag FROM deployment_version"
+FREEZES = "SELECT id, effective_at, thawed_at FROM deployment_freeze"
 HISTORY = "SELECT workspace, epoch, seq, token, replica, process, at FROM faults.history ORDER BY n"
 
 
@@ -366,5 +443,8 @@ def gather(cluster, load, caller):
             seen.replicas[name] = reader.replicas()
     seen.content["the store"] = content_of_rows(cluster, load.workspaces)
     seen.starts, seen.ends = read_record(cluster.record)
+    seen.started_at, seen.ended_at = read_times(cluster.record)
     seen.jobs, seen.history = rows(cluster, JOBS), rows(cluster, HISTORY)
+    seen.freezes = {w: list(freezes) for w, freezes in ledger.freezes.items()}
+    seen.freeze_rows = {row["id"]: row for row in rows(cluster, FREEZES)}
     return seen

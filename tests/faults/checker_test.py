@@ -7,8 +7,10 @@ from pathlib import Path
 
 import checker
 from checker import NOBODY, Content, Seen
+from freeze_sets import Frozen
 
 W, D = "workspace", "deployment"
+KEY = "-".join(word * 18 for word in ("re", "en", "de"))  # three of 36 characters, like ids
 FIRST = {"workspace": W, "epoch": 1, "seq": 0, "token": "t1", "replica": "r1", "process": "p1", "at": ""}
 
 
@@ -20,8 +22,9 @@ def content():
 
 
 def job(ident, created, ended, status="successful"):
-    return {"id": ident, "target": "key", "status": status, "live": 0, "created_at": created,
-            "handed_over_at": created, "started_at": created, "ended_at": ended}
+    return {"id": ident, "workspace": W, "version": "id-v", "target": KEY, "status": status,
+            "live": 0, "created_at": created, "handed_over_at": created,
+            "started_at": created, "ended_at": ended}
 
 
 def change(before, **more):
@@ -173,6 +176,51 @@ class CheckerTest(unittest.TestCase):
         self.assert_found(seen, "all replicas agree")
 
 
+class FreezeTest(unittest.TestCase):
+    """One job from 5 to 9 by the rows, from 6 to 8 by the agents' record, and one freeze."""
+
+    def seen(self, begun, thawed, asked, answered, thaw_asked, listed=(), covers=True):
+        seen = good()
+        seen.jobs = seen.jobs[1:]
+        seen.started_at, seen.ended_at = {"j1": 6}, {"j1": 8}
+        freeze = Frozen("f", lambda work: covers and work.deployment == "de" * 18, asked, answered,
+                        {job: (KEY, "id-v") for job in listed}, thaw_asked)
+        seen.freezes = {W: [freeze]}
+        seen.freeze_rows = {"f": {"effective_at": begun, "thawed_at": thawed}}
+        return seen
+
+    def found(self, **more):
+        seen = self.seen(**more)
+        return len(list(checker.freezes_are_barriers(seen))), len(list(checker.lists_are_exact(seen)))
+
+    def test_a_job_that_starts_under_a_freeze_is_found_by_the_record_and_by_the_rows(self):
+        around = {"begun": 3, "thawed": 10, "asked": 2, "answered": 4, "thaw_asked": 9}
+        self.assertEqual(self.found(**around), (1, 1))
+        self.assertEqual(self.found(**around, listed=["j1"]), (0, 1))
+        self.assertEqual(self.found(**around, covers=False), (0, 0))
+
+    def test_a_job_that_an_agent_had_is_to_be_listed(self):
+        later = {"begun": 7, "thawed": 12, "asked": 6.5, "answered": 7.5, "thaw_asked": 11}
+        self.assertEqual(self.found(**later), (1, 1))
+        self.assertEqual(self.found(**later, listed=["j1"]), (0, 0))
+        self.assertEqual(self.found(**later, listed=["j1"], covers=False), (0, 1))
+
+    def test_a_job_that_had_ended_is_not_to_be_listed(self):
+        after = {"begun": 10, "thawed": 12, "asked": 9.5, "answered": 10.5, "thaw_asked": 11}
+        self.assertEqual(self.found(**after), (0, 0))
+        self.assertEqual(self.found(**after, listed=["j1"]), (0, 1))
+
+    def test_what_the_server_gave_up_may_run_on(self):
+        seen = self.seen(begun=7, thawed=12, asked=6.5, answered=7.5, thaw_asked=11)
+        seen.jobs[0]["ended_at"] = 6.8
+        self.assertEqual(list(checker.freezes_are_barriers(seen)), [])
+
+    def test_a_freeze_that_was_lost_is_found(self):
+        seen = self.seen(begun=10, thawed=12, asked=9.5, answered=10.5, thaw_asked=11)
+        seen.freeze_rows = {}
+        self.assertEqual(len(list(checker.lists_are_exact(seen))), 1)
+
+
 class HistoryTest(unittest.TestCase):
     """Changes of an owner row that must not be."""
 
@@ -218,8 +266,10 @@ class RecordTest(unittest.TestCase):
             path = Path(folder, "record")
             path.write_text("start j1 r v1 agent.1 1.0\nstart j2 r v1 agent.2 1.1\nend j1 r v1 agent.1 1.2\n")
             starts, ends = checker.read_record(path)
+            times = checker.read_times(path)
         self.assertEqual([line[0] for line in starts], ["j1", "j2"])
         self.assertEqual(ends, [("j1", "r", "v1", "agent.1")])
+        self.assertEqual(times, ({"j1": 10**9, "j2": 11 * 10**8}, {"j1": 12 * 10**8}))
 
 
 if __name__ == "__main__":

@@ -8,6 +8,8 @@ from collections import Counter, defaultdict
 
 import requests
 
+from freeze_sets import Frozen
+
 TRY_SECONDS = 6  # a try of a write; then the next replica is asked, with the same key
 READ_SECONDS = 40  # longer than any fault: an answer that was on its way all the time must be right too
 KEY_DEAD_AFTER = 2.5  # a revoked key; the accounts are at most two seconds old
@@ -71,6 +73,7 @@ class Ledger:
         self.gone = defaultdict(dict)  # … and acknowledged → id
         self.versions = defaultdict(dict)  # workspace → id → (deployment, tag)
         self.newest = {}  # deployment → tag
+        self.freezes = defaultdict(list)  # workspace → freezes, as their clients saw them
         self.acknowledged_at = defaultdict(list)  # workspace → times
         self.counts = Counter()
         self.surprises = defaultdict(list)  # promise → evidence
@@ -98,6 +101,11 @@ class Ledger:
         with self.lock:
             self.versions[workspace][ident] = (deployment, tag)
             self.newest[deployment] = tag
+            self.acknowledge(workspace)
+
+    def froze(self, workspace, freeze):
+        with self.lock:
+            self.freezes[workspace].append(freeze)
             self.acknowledge(workspace)
 
     def surprise(self, promise, evidence):
@@ -262,6 +270,46 @@ class Publisher(Worker):
             self.ledger.published(self.workspace.id, deployment, answer.body["id"], tag)
 
 
+class Freezer(Worker):
+    """Freezes a part of one workspace for a while, thaws it, begins again. What it froze it also thaws."""
+
+    def __init__(self, load, seed, workspace):
+        self.workspace, self.base = workspace, f"/workspaces/{workspace.id}/freezes"
+        super().__init__(load, seed, f"freezer {seed}")
+
+    def turn(self):
+        self.pause(0.3, 1.5)
+        body, covers = self.some_freeze()
+        asked = time.time_ns()
+        made = self.write("POST", self.base, {"reason": self.name, **body}, {201})
+        if not made:
+            return
+        listed = {j["id"]: (j["releaseTargetKey"], j["versionId"])
+                  for j in made.body["impact"]["inFlightJobs"]}
+        freeze = Frozen(made.body["id"], covers, asked, time.time_ns(), listed)
+        self.ledger.froze(self.workspace.id, freeze)
+        self.pause(0.3, 3)
+        freeze.thaw_asked = time.time_ns()
+        if self.write("POST", f"{self.base}/{freeze.id}/thaw", {"reason": "over"}, {200},
+                      also_after_doubt={409}):
+            self.ledger.count("acknowledged")
+
+    def some_freeze(self):
+        """What is asked for, and whom it covers."""
+        here, kind = self.workspace, self.chance.choice(["workspace", "system", "environment", "deployment",
+                                                         "resource"])
+        if kind == "workspace":
+            return {"scope": kind}, lambda work: True
+        if kind == "system":  # all of it is in one
+            return {"scope": kind, "scopeEntityId": here.system}, lambda work: True
+        if kind == "resource":
+            name, resource = self.chance.choice(list(here.resources.items()))
+            return ({"scope": "workspace", "selector": f'resource.name == "{name}"'},
+                    lambda work: work.resource == resource)
+        entity = self.chance.choice(getattr(here, f"{kind}s"))
+        return {"scope": kind, "scopeEntityId": entity}, lambda work: getattr(work, kind) == entity
+
+
 class Reader(Worker):
     """Reads what was acknowledged through any replica, with patience: never older than it was when asked."""
 
@@ -396,6 +444,7 @@ class Load:
             self.workers += [Writer(self, next(seeds), workspace) for _ in range(2)]
         self.workers += [Reader(self, next(seeds), f"reader {n + 1}") for n in range(4)]
         self.workers.append(KeyMaker(self, next(seeds), "keys"))
+        self.workers += [Freezer(self, next(seeds), workspace) for workspace in self.workspaces]
 
     def is_well(self, since):
         """A write was acknowledged in every workspace since then."""

@@ -19,7 +19,7 @@ import unittest
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent
-sys.path[:0] = [str(FOLDER), str(FOLDER.parent / "api")]
+sys.path[:0] = [str(FOLDER), str(FOLDER.parent / "api"), str(FOLDER.parent / "stress")]
 
 import checker  # noqa: E402
 from cluster import Cluster  # noqa: E402
@@ -200,11 +200,14 @@ class Run:
 def figures(run, seen):
     counts, ledger = run.load.ledger.counts, run.load.ledger
     ended = {job for job, *_ in seen.ends}
+    freezes = [freeze for of_one in ledger.freezes.values() for freeze in of_one]
     return {
         "writes acknowledged": counts["acknowledged"],
         "tries repeated": counts["retried"],
         "reads checked": counts["reads"],
         "reads without an answer": counts["reads not answered"],
+        "freezes": len(freezes),
+        "jobs in their lists": sum(len(freeze.in_flight) for freeze in freezes),
         "versions published": sum(map(len, ledger.versions.values())),
         "jobs run": len(seen.starts),
         "jobs cut short (agent killed)": sum(job not in ended for job, *_ in seen.starts),

@@ -53,7 +53,8 @@ std::vector<std::string> members_of(const std::string& object) {
   return out;
 }
 
-// The text with every RFC 3339 instant in it as a day and time of the scenario.
+}  // namespace
+
 std::string with_days(World& world, const std::string& text) {
   constexpr size_t kShortest = 20;  // 2024-01-01T00:00:00Z
   std::string out;
@@ -66,8 +67,6 @@ std::string with_days(World& world, const std::string& text) {
   }
   return out;
 }
-
-}  // namespace
 
 std::string lines_or_nothing(const std::vector<std::string>& lines) {
   if (lines.empty()) return "nothing\n";

@@ -22,6 +22,8 @@ std::string describe_why(World& world, const TargetKey& key);
 // The dispatch context as it was stored with the job: one member a line.
 std::string describe_context(World& world, const Job& job);
 
+// The text with every RFC 3339 instant in it as a day and time of the scenario.
+std::string with_days(World& world, const std::string& text);
 std::string lines_or_nothing(const std::vector<std::string>& lines);
 
 }  // namespace ctrlplane::scenario

@@ -11,6 +11,7 @@ struct Picture {
   std::map<TargetKey, std::pair<bool, TargetState>> rows;
   std::map<JobId, Job> jobs;
   std::map<OutboxId, OutboxItem> outbox;
+  std::map<FreezeId, Freeze> freezes;
 
   static Picture of(World& world, const State& state) {
     Picture p{.targets = describe_targets(world, state, "")};
@@ -20,6 +21,7 @@ struct Picture {
           p.rows[state.key_of(t)] = {state.at(t).exists, state.row_of(t)};
     });
     state.jobs.each([&](JobIx, const JobSlot& j) { p.jobs[j.row.id] = j.row; });
+    state.freezes.each([&](FreezeIx, const FreezeSlot& f) { p.freezes[f.row.id] = f.row; });
     p.outbox = {state.outbox.begin(), state.outbox.end()};
     return p;
   }
@@ -30,6 +32,7 @@ struct Picture {
     if (rows != other.rows) return "rows of targets differ";
     if (jobs != other.jobs)
       return fmt::format("live jobs differ ({} before, {} after)", jobs.size(), other.jobs.size());
+    if (freezes != other.freezes) return "freezes differ";
     if (outbox != other.outbox) return "outbox rows differ";
     return "";
   }

@@ -86,6 +86,10 @@ inline std::string Names::kind<SkipId>() {
   return "skip ";
 }
 template <>
+inline std::string Names::kind<FreezeId>() {
+  return "freeze ";
+}
+template <>
 inline std::string Names::kind<JobId>() {
   return "job ";
 }

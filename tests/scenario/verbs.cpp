@@ -22,16 +22,22 @@ Output as_actor(Call& call) {
   return run(call);
 }
 
-// `refused 409 "part of the message": <command>`
+// `refused 409 [frozen] "part of the message" : <command>`; with the code the part may be left out.
 Output refused(Call& call) {
   int64_t status = TRY(call.words.number("a status"));
-  std::string part = TRY(call.words.next("part of the message"));
-  TRY(call.words.must(":"));
+  const bool frozen = call.words.take("frozen");
+  std::string part;
+  if (!frozen || !call.words.take(":")) {
+    part = TRY(call.words.next("part of the message"));
+    TRY(call.words.must(":"));
+  }
   Output output = run(call);
   if (output) return fail(ErrorCode::kInternal, fmt::format("was not refused, but answered: {}", *output));
   const Error& e = output.error();
-  if (http_status(e.code) == status && e.message.find(part) != std::string::npos) return "";
-  return fail(ErrorCode::kInternal, fmt::format("refused otherwise: {} {}", http_status(e.code), e.message));
+  const bool as_said = http_status(e.code) == status && (!frozen || e.code == ErrorCode::kFrozen);
+  if (as_said && e.message.find(part) != std::string::npos) return "";
+  return fail(ErrorCode::kInternal,
+              fmt::format("refused otherwise: {} {}: {}", http_status(e.code), to_string(e.code), e.message));
 }
 
 constexpr std::pair<std::string_view, Verb> kVerbs[] = {
@@ -64,6 +70,10 @@ constexpr std::pair<std::string_view, Verb> kVerbs[] = {
     {"undepend", undepend},
     {"force", force},
     {"clear", clear},
+    {"freeze", freeze},
+    {"thaw", thaw},
+    {"extend", change_freeze},
+    {"change", change_freeze},
     {"at", at_instant},
     {"after", after},
     {"clock", step_clock},

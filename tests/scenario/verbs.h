@@ -82,6 +82,19 @@ Output undepend(Call& call);
 Output force(Call& call);
 Output clear(Call& call);
 
+// verbs_freeze.cpp: freezes
+Output freeze(Call& call);
+Output thaw(Call& call);
+Output change_freeze(Call& call);
+// What `publish` says about freezes.
+Status read_bypass(Call& call, CreateVersion& c);
+Output show_freezes(Call& call);
+Output show_history(Call& call);
+Output show_impact(Call& call);
+Output expect_frozen(Call& call, bool frozen);
+Output expect_freeze(Call& call);
+Output expect_event(Call& call);
+
 // verbs_time.cpp: time and trouble
 Output at_instant(Call& call);
 Output after(Call& call);

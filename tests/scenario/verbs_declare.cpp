@@ -58,6 +58,17 @@ Result<ResourceInput> read_resource(const std::string& text) {
   return in;
 }
 
+// `[labelled tier=critical,db=true]`
+Status read_labels(Call& call, Metadata& metadata) {
+  if (!call.words.take("labelled")) return {};
+  for (const std::string& label : split(TRY(call.words.next("labels")), ",")) {
+    size_t equals = label.find('=');
+    if (equals == std::string::npos) return mistake(fmt::format("'{}' is not key=value", label));
+    metadata.set(label.substr(0, equals), label.substr(equals + 1));
+  }
+  return {};
+}
+
 // `v2..v50` is all of these, anything else is itself.
 Result<std::vector<std::string>> read_range(const std::string& text) {
   size_t dots = text.find("..");
@@ -102,7 +113,7 @@ Output declare_system(Call& call) {
   return declared<SystemId>(call, c.name, call.send(c));
 }
 
-// `environment [another] prod [in shop] [described <word>] [where <selector>]`
+// `environment [another] prod [in shop] [described <word>] [labelled key=value,..] [where <selector>]`
 Output declare_environment(Call& call) {
   bool another = call.words.take("another");
   UpsertEnvironment c{.name = TRY(call.words.next("a name"))};
@@ -110,6 +121,7 @@ Output declare_environment(Call& call) {
   std::string system;
   if (call.words.take("in")) system = TRY(call.words.next("a system"));
   if (call.words.take("described")) c.description = TRY(call.words.next("a description"));
+  TRY(read_labels(call, c.metadata));
   if (call.words.take("where")) c.resource_selector = call.words.rest();
   std::string output = TRY(declared<EnvironmentId>(call, c.name, call.send(c)));
   if (!system.empty())
@@ -118,8 +130,8 @@ Output declare_environment(Call& call) {
   return output;
 }
 
-// `deployment [another] api [in shop] [described <word>] [where <selector>] [via <agent selector>] [timeout
-// 10m] [config {..}]`
+// `deployment [another] api [in shop] [described <word>] [labelled key=value,..] [where <selector>] [via
+// <agent selector>] [timeout 10m] [config {..}]`
 Output declare_deployment(Call& call) {
   bool another = call.words.take("another");
   UpsertDeployment c{.name = TRY(call.words.next("a name"))};
@@ -127,6 +139,7 @@ Output declare_deployment(Call& call) {
   std::string system;
   if (call.words.take("in")) system = TRY(call.words.next("a system"));
   if (call.words.take("described")) c.description = TRY(call.words.next("a description"));
+  TRY(read_labels(call, c.metadata));
   if (call.words.take("where")) c.resource_selector = call.words.until({"via", "timeout", "config"});
   if (call.words.take("via")) c.agent_selector = call.words.until({"timeout", "config"});
   if (call.words.take("timeout")) c.job_timeout = TRY(call.words.duration());
@@ -198,16 +211,18 @@ Output remove(Call& call) {
   return "deleted\n";
 }
 
-// `publish api v1 [building] [created day 1 08:00] [config {..}]`; the tag may be a range.
+// `publish api v1 [building] [bypassing freezes | bypassing only F,G] [created day 1 08:00] [config {..}]`;
+// the tag may be a range.
 Output publish(Call& call) {
   std::string deployment = TRY(call.words.next("a deployment"));
   CreateVersion c{.deployment = call.world.names.id<DeploymentId>(deployment)};
   c.tag = TRY(call.words.next("a tag"));
-  if (std::string status = call.words.until({"created", "config"}); !status.empty()) {
+  if (std::string status = call.words.until({"bypassing", "created", "config"}); !status.empty()) {
     auto parsed = parse_enum<VersionStatus>(status);
     if (!parsed) return mistake(fmt::format("'{}' is no version status", status));
     c.status = *parsed;
   }
+  TRY(read_bypass(call, c));
   if (call.words.take("created")) c.created_at = call.world.wall_at(TRY(call.words.instant()));
   if (call.words.take("config")) c.agent_config = TRY(read_json(call.words.rest()));
   std::string output;

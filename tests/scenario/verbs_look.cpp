@@ -77,6 +77,9 @@ Output show(Call& call) {
     return describe_context(world, TRY(read_job(call)));
   }
   if (what == "why") return describe_why(world, TRY(read_target(call)));
+  if (what == "freezes") return show_freezes(call);
+  if (what == "history") return show_history(call);
+  if (what == "impact") return show_impact(call);
   if (what == "policies") return describe_policies(world);
   if (what == "outbox") return describe_outbox(world);
   if (what == "deliveries") return describe_deliveries(world);
@@ -93,6 +96,10 @@ Output expect(Call& call) {
   if (call.words.take("current")) return expect_version(call, true);
   if (call.words.take("desired")) return expect_version(call, false);
   if (call.words.take("nothing pending")) return expect_nothing_pending(call);
+  if (call.words.take("frozen")) return expect_frozen(call, true);
+  if (call.words.take("not frozen")) return expect_frozen(call, false);
+  if (call.words.take("freeze")) return expect_freeze(call);
+  if (call.words.take("event")) return expect_event(call);
   return expect_count(call);
 }
 

@@ -61,11 +61,17 @@ Output declare_policy(Call& call) {
 Output approve(Call& call) { return say(call, ApprovalStatus::kApproved); }
 Output reject(Call& call) { return say(call, ApprovalStatus::kRejected); }
 
-// `skip anyApproval of NAME for api v2 [in prod] [on node-1] [until 2h] ["reason"]`
+// `skip anyApproval of NAME for api v2 [in prod] [on node-1] [until 2h] ["reason"]`, `skip freeze NAME for
+// ..`
 Output skip_rule(Call& call) {
   std::string type = TRY(call.words.next("a type of rule"));
-  TRY(call.words.must("of"));
-  CreateSkip c{.rule = rule_of(call, TRY(call.words.next("a policy")), type), .version = {}};
+  CreateSkip c{.rule = {}, .version = {}};
+  if (type == "freeze") {
+    c.rule = RuleId{call.world.names.id<FreezeId>(TRY(call.words.next("a freeze"))).uuid};
+  } else {
+    TRY(call.words.must("of"));
+    c.rule = rule_of(call, TRY(call.words.next("a policy")), type);
+  }
   TRY(call.words.must("for"));
   c.version = TRY(read_version(call));
   if (call.words.take("in"))
@@ -105,7 +111,7 @@ Output undepend(Call& call) {
   return "deleted\n";
 }
 
-// `force api v2 on prod/node-1 ["reason"]`
+// `force api v2 on prod/node-1 [bypassing freezes] ["reason"]`
 Output force(Call& call) {
   std::string deployment = TRY(call.words.next("a deployment"));
   std::string tag = TRY(call.words.next("a tag"));
@@ -116,7 +122,9 @@ Output force(Call& call) {
   ForceDeploy c{
       .target = call.world.names.target(deployment, place.substr(0, slash), place.substr(slash + 1)),
       .version = call.world.names.id<VersionId>(Names::version(deployment, tag)),
-      .reason = call.words.rest()};
+      .reason = {}};
+  c.bypass_freeze = call.words.take("bypassing freezes");
+  c.reason = call.words.rest();
   return fmt::format("{} started\n", TRY(call.send(std::move(c))).jobs.size());
 }
 

@@ -26,6 +26,14 @@ template <>
 constexpr size_t kWords<Role> = 5;
 template <>
 constexpr size_t kWords<ApprovalStatus> = 2;
+template <>
+constexpr size_t kWords<FreezeScope> = 4;
+template <>
+constexpr size_t kWords<InFlight> = 3;
+template <>
+constexpr size_t kWords<FreezeAction> = 8;
+template <>
+constexpr size_t kWords<ChannelKind> = 3;
 
 struct Filler {
   Random& random;
@@ -77,9 +85,18 @@ struct Filler {
       fill(p.first_success);
     }
   }
-  void fill(std::vector<VersionId>& v) {
+  template <class Tag>
+  void fill(std::vector<Id<Tag>>& v) {
     v.resize(random.below(4));
-    for (VersionId& id : v) fill(id);
+    for (Id<Tag>& id : v) fill(id);
+  }
+  void fill(std::vector<FreezeSpan>& v) {
+    v.resize(random.below(4));
+    for (FreezeSpan& s : v) {
+      fill(s.from);
+      fill(s.to);
+      fill(s.selector);
+    }
   }
   void fill(std::vector<Ending>& v) {
     v.resize(random.below(4));

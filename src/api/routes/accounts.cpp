@@ -1,8 +1,11 @@
 // Users, sessions and API keys. They live in the instance.
+#include <algorithm>
+
 #include <fmt/core.h>
 
 #include "api/api.h"
 #include "api/families.h"
+#include "api/grants.h"
 #include "api/secret.h"
 #include "api/views.h"
 
@@ -41,7 +44,9 @@ std::string identity_text(const State& s, const Principal& who, const std::vecto
     auto member = s.members.find({workspace.id, who.user});
     Role role = user.admin ? Role::kAdmin : member != s.members.end() ? member->second.role : Role::kViewer;
     w.open().member("id", workspace.id).member("slug", workspace.slug).member("name", workspace.name);
-    w.member("role", to_string(role)).close();
+    w.member("role", to_string(role));
+    if (member != s.members.end()) write_grants(w, member->second.grants);
+    w.close();
   }
   w.close_array().close();
   return w.take();
@@ -200,6 +205,22 @@ Status may_make(const Principal& who, const CreateApiKey& key) {
   return {};
 }
 
+// Nobody hands on what they lack: where the key is for, or anywhere if it is for everywhere.
+Status may_grant(Call& c, const CreateApiKey& key) {
+  for (const Permission& p : permission::kGrantable) {
+    if (c.who().instance_admin || !has_grant(key.grants, p.name)) continue;
+    std::vector<WorkspaceId> where;
+    for (const Workspace& w : c.api().directory().workspaces_of(c.who()))
+      if (!key.workspace || *key.workspace == w.id) where.push_back(w.id);
+    bool has_it = std::any_of(where.begin(), where.end(), [&](WorkspaceId w) {
+      return c.api().directory().allows(c.who(), p, w).has_value();
+    });
+    if (!has_it)
+      return fail(ErrorCode::kForbidden, fmt::format("nobody grants {} who does not have it", p.name));
+  }
+  return {};
+}
+
 Status create_key(Call& c) {
   const Body& b = c.body();
   NewKey fresh = new_key();
@@ -210,9 +231,11 @@ Status create_key(Call& c) {
   if (auto role = b.maybe_text("role")) command.role = parse_enum<Role>(*role);
   command.workspace = b.id<WorkspaceId>("workspaceId");
   command.expires_at = b.time("expiresAt");
+  command.grants = TRY(grants_in(b));
   TRY(may_make(c.who(), command));
   if (command.workspace && !c.api().directory().workspace(c.who(), command.workspace->str()))
     return fail(ErrorCode::kNotFound, "no such workspace");
+  TRY(may_grant(c, command));
   if (c.request().headers.find("idempotency-key"))
     return fail(ErrorCode::kInvalid,
                 "a new key is shown once and not kept, so Idempotency-Key is not possible here");

@@ -48,14 +48,35 @@ Status remove(Call& c) {
 
 // ---- Work ------------------------------------------------------------------------------------------------
 
+// Under a freeze an agent is not told of jobs that it would not get.
+Status list_offered(Call& call, const std::vector<JobId>& all) {
+  const Page page = call.page();
+  std::set<JobId> cut;
+  for (size_t i = page.offset; i < all.size() && cut.size() < page.limit; ++i)
+    cut.insert(all[all.size() - 1 - i]);
+  auto found = TRY((rows_by_id<Job>(call.store(), call.workspace(), cut)));
+  std::vector<Job> jobs;
+  for (auto it = found.rbegin(); it != found.rend(); ++it)
+    if (it->second.status == JobStatus::kPending) jobs.push_back(it->second);
+  bool with_context = call.query("includeDispatchContext") == "true";
+  auto contexts = TRY(JobContexts::read(call.store(), call.workspace(), jobs,
+                                        {.resources = with_context, .entities = false}));
+  return call.reply(
+      cold_page_text(jobs, static_cast<int64_t>(all.size()), page,
+                     [&](JsonWriter& w, const Job& job) { contexts.write_job(w, job, with_context); }));
+}
+
 Status jobs(Call& c) {
   AgentId id = TRY(c.id<AgentId>("jobAgentId"));
-  return c.ask<bool>(
-      [id](const State& s, Time) -> Result<bool> {
+  const std::string status = c.query("status").value_or("");
+  const bool waiting = status == "queued" || status == "pending";
+  return c.ask<Offer>(
+      [id, waiting](const State& s, Time now) -> Result<Offer> {
         TRY(exists(s, id));
-        return true;
+        return waiting ? offered(s, now, s.agents.find(id)) : Offer{};
       },
-      [id](Call& call, bool) -> Status {
+      [id](Call& call, Offer offer) -> Status {
+        if (offer) return list_offered(call, *offer);
         store::ColdQuery query;
         query.equals = {{"agent_id", store::CellView(id.uuid)}};
         std::vector<store::CellView> statuses;
@@ -65,13 +86,16 @@ Status jobs(Call& c) {
         }
         query.order_by = "created_at";
         query.descending = true;
-        bool with_context = call.query("includeDispatchContext") == "true";
         auto found = TRY(cold_page<Job>(call.store(), call.workspace(), query, call.page()));
-        auto contexts = TRY(JobContexts::read(call.store(), call.workspace(), found.items,
-                                              {.resources = with_context, .entities = false}));
-        return call.reply(
-            cold_page_text(found.items, found.total, call.page(),
-                           [&](JsonWriter& w, const Job& job) { contexts.write_job(w, job, with_context); }));
+        return with_held(call, found.items, [found](Call& last, Holdings held) -> Status {
+          bool with_context = last.query("includeDispatchContext") == "true";
+          auto contexts = TRY(JobContexts::read(last.store(), last.workspace(), found.items,
+                                                {.resources = with_context, .entities = false}));
+          contexts.show_held(std::move(held));
+          return last.reply(cold_page_text(
+              found.items, found.total, last.page(),
+              [&](JsonWriter& w, const Job& job) { contexts.write_job(w, job, with_context); }));
+        });
       });
 }
 

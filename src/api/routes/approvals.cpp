@@ -96,7 +96,10 @@ Status delete_dependency(Call& c) {
 Status force_deploy(Call& c) {
   ForceDeploy command{.target = TRY(target_key_in(c)),
                       .version = *c.body().id<VersionId>("versionId"),
-                      .reason = c.body().text("reason")};
+                      .reason = c.body().text("reason"),
+                      .bypass_freeze = c.body().flag("bypassFreeze")};
+  if (command.bypass_freeze)
+    TRY(c.api().directory().allows(c.who(), permission::kFreezeBypass, c.workspace()));
   return c.write(std::move(command), [](const State&, Time, const Answer& answer) {
     JsonWriter w;
     w.open().member("id", answer.id).member("message", "Force deploy requested").key("jobIds").open_array();

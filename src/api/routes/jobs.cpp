@@ -32,11 +32,14 @@ Status list(Call& c) {
     query.order_by = "created_at";
     query.descending = true;
     auto found = TRY(cold_page<Job>(call.store(), call.workspace(), query, call.page()));
-    auto contexts = TRY(JobContexts::read(call.store(), call.workspace(), found.items,
-                                          {.resources = false, .entities = true}));
-    return call.reply(
-        cold_page_text(found.items, found.total, call.page(),
-                       [&](JsonWriter& w, const Job& job) { contexts.write_with_release(w, job); }));
+    return with_held(call, found.items, [found](Call& last, Holdings held) -> Status {
+      auto contexts = TRY(JobContexts::read(last.store(), last.workspace(), found.items,
+                                            {.resources = false, .entities = true}));
+      contexts.show_held(std::move(held));
+      return last.reply(
+          cold_page_text(found.items, found.total, last.page(),
+                         [&](JsonWriter& w, const Job& job) { contexts.write_with_release(w, job); }));
+    });
   });
 }
 
@@ -44,11 +47,14 @@ Status get(Call& c) {
   JobId id = TRY(c.id<JobId>("jobId"));
   return c.later([id](Call& call) -> Status {
     Job job = TRY(find(call, id));
-    auto contexts =
-        TRY(JobContexts::read(call.store(), call.workspace(), {job}, {.resources = true, .entities = false}));
-    JsonWriter w;
-    contexts.write_job(w, job, true);
-    return call.reply(w.take());
+    return with_held(call, {job}, [job](Call& last, Holdings held) -> Status {
+      auto contexts = TRY(
+          JobContexts::read(last.store(), last.workspace(), {job}, {.resources = true, .entities = false}));
+      contexts.show_held(std::move(held));
+      JsonWriter w;
+      contexts.write_job(w, job, true);
+      return last.reply(w.take());
+    });
   });
 }
 
@@ -56,11 +62,14 @@ Status get_with_release(Call& c) {
   JobId id = TRY(c.id<JobId>("jobId"));
   return c.later([id](Call& call) -> Status {
     Job job = TRY(find(call, id));
-    auto contexts =
-        TRY(JobContexts::read(call.store(), call.workspace(), {job}, {.resources = false, .entities = true}));
-    JsonWriter w;
-    contexts.write_with_release(w, job);
-    return call.reply(w.take());
+    return with_held(call, {job}, [job](Call& last, Holdings held) -> Status {
+      auto contexts = TRY(
+          JobContexts::read(last.store(), last.workspace(), {job}, {.resources = false, .entities = true}));
+      contexts.show_held(std::move(held));
+      JsonWriter w;
+      contexts.write_with_release(w, job);
+      return last.reply(w.take());
+    });
   });
 }
 

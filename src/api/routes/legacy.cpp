@@ -58,25 +58,52 @@ Status register_agent(Call& c) {
   });
 }
 
+constexpr int64_t kOffered = 100;
+
+// The oldest that wait for the agent; under a freeze those that it would get.
+Result<std::vector<Job>> waiting_for(Call& call, WorkspaceId workspace, AgentId agent, const Offer& offer) {
+  store::ColdQuery query;
+  query.equals = {{"agent_id", store::CellView(agent.uuid)},
+                  {"status", store::CellView(to_string(JobStatus::kPending))}};
+  if (offer) {
+    std::vector<store::CellView> ids;
+    for (JobId id : *offer)
+      if (ids.size() < static_cast<size_t>(kOffered)) ids.push_back(store::CellView(id.uuid));
+    query.among = {{"id", std::move(ids)}};
+  }
+  query.order_by = "created_at";
+  query.limit = kOffered;
+  return rows<Job>(call.store(), workspace, query);
+}
+
+Status show_waiting(Call& call, WorkspaceId workspace, AgentId agent, const Offer& offer) {
+  auto jobs = TRY(waiting_for(call, workspace, agent, offer));
+  auto contexts =
+      TRY(JobContexts::read(call.store(), workspace, jobs, {.resources = true, .entities = false}));
+  JsonWriter w;
+  w.open().key("jobs").open_array();
+  for (const Job& job : jobs)
+    contexts.write_job(w, job, true, "pending");  // this client looks for its own word
+  w.close_array().close();
+  return call.reply(w.take());
+}
+
 // Waiting jobs are offered, not handed over: the report `in_progress` takes them.
 Status next(Call& c) {
   AgentId id = TRY(c.id<AgentId>("jobAgentId"));
   return c.later([id](Call& call) -> Status {
-    auto [workspace, agent] = TRY(find_anywhere<JobAgent>(call, id.uuid, permission::kJobWork, "job agent"));
-    store::ColdQuery query;
-    query.equals = {{"agent_id", store::CellView(id.uuid)},
-                    {"status", store::CellView(to_string(JobStatus::kPending))}};
-    query.order_by = "created_at";
-    query.limit = 100;
-    auto jobs = TRY(rows<Job>(call.store(), workspace, query));
-    auto contexts =
-        TRY(JobContexts::read(call.store(), workspace, jobs, {.resources = true, .entities = false}));
-    JsonWriter w;
-    w.open().key("jobs").open_array();
-    for (const Job& job : jobs)
-      contexts.write_job(w, job, true, "pending");  // this client looks for its own word
-    w.close_array().close();
-    return call.reply(w.take());
+    auto found = TRY(find_anywhere<JobAgent>(call, id.uuid, permission::kJobWork, "job agent"));
+    const WorkspaceId workspace = found.first;
+    auto offer = std::make_shared<Offer>();
+    Query ask{[offer, id](const State& s, Time now) -> Result<std::string> {
+      if (AgentIx a = s.agents.find(id)) *offer = offered(s, now, a);
+      return std::string();
+    }};
+    return call.submit(workspace, std::move(ask), {}, [=](Call& asked, Reply reply) {
+      if (!reply) return asked.refuse(reply.error());
+      auto status = asked.later([=](Call& last) { return show_waiting(last, workspace, id, *offer); });
+      if (!status) asked.refuse(status.error());
+    });
   });
 }
 

@@ -3,7 +3,7 @@
 
 #include <fmt/core.h>
 
-#include "api/call.h"
+#include "api/api.h"
 #include "api/families.h"
 #include "api/views.h"
 #include "policy/registry.h"
@@ -135,11 +135,19 @@ Status create_skip(Call& c) {
                   .resource = b.id<ResourceId>("resourceId"),
                   .expires_at = b.time("expiresAt"),
                   .reason = b.text("reason")};
-  return c.write(std::move(skip), [](const State& s, Time, const Answer& answer) {
-    JsonWriter w;
-    write_skip(w, *s.skip(SkipId{answer.id}));
-    return w.take();
-  });
+  // To skip a freeze is to bypass it, and asks for that.
+  return c.ask<bool>([id = FreezeId{skip.rule.uuid}](
+                         const State& s, Time) -> Result<bool> { return bool(s.freezes.find(id)); },
+                     [skip](Call& call, bool is_freeze) -> Status {
+                       const Permission& needed =
+                           is_freeze ? permission::kFreezeBypass : permission::kPolicySkip;
+                       TRY(call.api().directory().allows(call.who(), needed, call.workspace()));
+                       return call.write(skip, [](const State& s, Time, const Answer& answer) {
+                         JsonWriter w;
+                         write_skip(w, *s.skip(SkipId{answer.id}));
+                         return w.take();
+                       });
+                     });
 }
 
 Status delete_skip(Call& c) {
@@ -202,8 +210,8 @@ Family policy_family() {
               {.method = "POST",
                .path = CTRLPLANE_W "/policy-skips",
                .id = "createPolicySkip",
-               .summary = "Let a version pass a rule",
-               .permission = kPolicySkip,
+               .summary = "Let a version pass a rule (policy.skip), or a freeze (deployment_freeze.bypass)",
+               .permission = kRead,  // the handler asks for the one that is needed
                .body = "CreateSkipRequest",
                .outcomes = {{201, "PolicySkip"}},
                .handler = create_skip},

@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include "api/families.h"
+#include "api/freeze_views.h"
 #include "api/job_views.h"
 #include "api/target_key.h"
 #include "api/target_page.h"
@@ -11,6 +12,7 @@
 #include "api/words.h"
 #include "engine/explain.h"
 #include "model/agent_type.h"
+#include "policy/freezes.h"
 
 namespace ctrlplane::api {
 namespace {
@@ -28,6 +30,14 @@ void write_active_job(JsonWriter& w, const State& s, JobIx j) {
   bool pulled = a && agent_type(s.agents[a].row.type).delivery == Delivery::kPull;
   w.key("activeJob").open().member("id", job.id).member("status", wire(job.status, pulled));
   w.member("createdAt", job.created_at).member_unless_empty("message", job.message).close();
+}
+
+// Also where nothing waits for it: whoever looks at a target under a freeze is told.
+std::string reason_of(const State& s, Time now, TargetIx t, const Freeze* freeze) {
+  std::string reason = why(s, now, t);
+  if (!freeze) return reason;
+  const std::string frozen = policy::frozen_message(*freeze);
+  return reason.find(frozen) == std::string::npos ? fmt::format("{}. {}", reason, frozen) : reason;
 }
 
 void write_overview(JsonWriter& w, const State& s, Time now, TargetIx t) {
@@ -52,7 +62,9 @@ void write_overview(JsonWriter& w, const State& s, Time now, TargetIx t) {
         .member("status", wire(target.last_status, false))
         .close();
   w.member("attempts", target.attempts);
-  w.member("reason", why(s, now, t));
+  const Freeze* freeze = freeze_over(s, now, t);
+  w.member("reason", reason_of(s, now, t, freeze));
+  if (freeze) write_brief(w.key("freeze"), *freeze);
   w.close().close();
 }
 
@@ -72,13 +84,22 @@ Status list(Call& c) {
 struct Snapshot {
   TargetKey key;
   ReleaseId desired, current;
-  JobId job;  // the active one, or the last
+  JobId job;                // the active one, or the last
+  std::string freeze = {};  // over the target: a JSON object, or empty
+  Holdings held = {};
 };
 
-Snapshot snapshot_of(const State& s, TargetIx t) {
+Snapshot snapshot_of(const State& s, Time now, TargetIx t) {
   const TargetSlot& slot = s.at(t);
   JobId job = slot.first_job ? s.jobs[slot.first_job].row.id : slot.last_job;
-  return {s.key_of(t), slot.desired_release, slot.current_release, job};
+  Snapshot out{s.key_of(t), slot.desired_release, slot.current_release, job};
+  if (const Freeze* f = freeze_over(s, now, t)) {
+    JsonWriter w;
+    write_brief(w, *f);
+    out.freeze = w.take();
+    out.held = held_among(s, now, {job});
+  }
+  return out;
 }
 
 struct StatePage {
@@ -103,6 +124,9 @@ class StateWriter {
     out.contexts_ =
         TRY(JobContexts::read(c.store(), c.workspace(), list, {.resources = false, .entities = false}));
     TRY(out.contexts_.add_releases(c.store(), releases));
+    Holdings held;
+    for (const Snapshot& s : items) held.insert(s.held.begin(), s.held.end());
+    out.contexts_.show_held(std::move(held));
     return out;
   }
 
@@ -115,6 +139,7 @@ class StateWriter {
       contexts_.write_job(w, it->second, false);
       w.key("verifications").open_array().close_array().close();
     }
+    if (!s.freeze.empty()) w.key("freeze").raw(s.freeze);
     w.close();
   }
   void write_release(JsonWriter& w, ReleaseId id) const { contexts_.write_release(w, id); }
@@ -130,10 +155,10 @@ Status list_states(Call& c) {
                       .environment = c.body().id<EnvironmentId>("environmentId"),
                       .resource = {}};
   return c.ask<StatePage>(
-      [filter, page = c.page()](const State& s, Time) -> Result<StatePage> {
+      [filter, page = c.page()](const State& s, Time now) -> Result<StatePage> {
         TargetPage found = TRY(page_of_targets(s, filter, page));
         StatePage cut{.items = {}, .total = found.total};
-        for (TargetIx t : found.items) cut.items.push_back(snapshot_of(s, t));
+        for (TargetIx t : found.items) cut.items.push_back(snapshot_of(s, now, t));
         return cut;
       },
       [](Call& call, StatePage cut) -> Status {
@@ -151,7 +176,9 @@ Status list_states(Call& c) {
 Status get_state(Call& c) {
   TargetKey key = TRY(target_key_in(c));
   return c.ask<Snapshot>(
-      [key](const State& s, Time) -> Result<Snapshot> { return snapshot_of(s, TRY(find_target(s, key))); },
+      [key](const State& s, Time now) -> Result<Snapshot> {
+        return snapshot_of(s, now, TRY(find_target(s, key)));
+      },
       [](Call& call, Snapshot s) -> Status {
         auto states = TRY(StateWriter::read(call, {s}));
         JsonWriter w;
@@ -163,7 +190,9 @@ Status get_state(Call& c) {
 Status get_desired(Call& c) {
   TargetKey key = TRY(target_key_in(c));
   return c.ask<Snapshot>(
-      [key](const State& s, Time) -> Result<Snapshot> { return snapshot_of(s, TRY(find_target(s, key))); },
+      [key](const State& s, Time now) -> Result<Snapshot> {
+        return snapshot_of(s, now, TRY(find_target(s, key)));
+      },
       [](Call& call, Snapshot s) -> Status {
         auto states = TRY(StateWriter::read(call, {s}));
         if (!states.has_release(s.desired))
@@ -185,11 +214,14 @@ Status jobs(Call& c) {
     query.order_by = "created_at";
     query.descending = true;
     auto found = TRY(cold_page<Job>(call.store(), call.workspace(), query, call.page()));
-    auto contexts = TRY(JobContexts::read(call.store(), call.workspace(), found.items,
-                                          {.resources = false, .entities = false}));
-    return call.reply(
-        cold_page_text(found.items, found.total, call.page(),
-                       [&](JsonWriter& w, const Job& job) { contexts.write_job(w, job, false); }));
+    return with_held(call, found.items, [found](Call& last, Holdings held) -> Status {
+      auto contexts = TRY(JobContexts::read(last.store(), last.workspace(), found.items,
+                                            {.resources = false, .entities = false}));
+      contexts.show_held(std::move(held));
+      return last.reply(
+          cold_page_text(found.items, found.total, last.page(),
+                         [&](JsonWriter& w, const Job& job) { contexts.write_job(w, job, false); }));
+    });
   });
 }
 

@@ -3,6 +3,7 @@
 
 #include <fmt/core.h>
 
+#include "api/api.h"
 #include "api/cold.h"
 #include "api/families.h"
 #include "api/views.h"
@@ -73,6 +74,11 @@ Status create(Call& c) {
       if (!deployment) return invalid("dependencies", fmt::format("'{}' is no deployment id", id));
       v.dependencies.emplace_back(*deployment, dependencies->object(id)->text("versionSelector"));
     }
+  v.bypass_freeze = b.flag("bypassFreeze");
+  for (const std::string& id : b.texts("bypassFreezeIds"))
+    v.bypass_freeze_ids.push_back(*FreezeId::parse(id));
+  if (v.bypass_freeze || !v.bypass_freeze_ids.empty())
+    TRY(c.api().directory().allows(c.who(), permission::kFreezeBypass, c.workspace()));
   // createdAt is checked and not used: the order of versions is the order in which they came.
   return c.write(std::move(v), [](const State& s, Time, const Answer& answer) {
     return text_of_hot(s, VersionId{answer.id});

@@ -3,6 +3,7 @@
 
 #include "api/api.h"
 #include "api/families.h"
+#include "api/grants.h"
 #include "api/views.h"
 #include "store/row.h"
 
@@ -85,32 +86,37 @@ Status remove(Call& c) {
 // ---- Members
 // -----------------------------------------------------------------------------------------------
 
-void write_member(JsonWriter& w, const User& user, Role role) {
+void write_member(JsonWriter& w, const User& user, Role role, std::string_view grants) {
   w.open().member("userId", user.id).member("email", user.email).member("name", user.name);
-  w.member("role", to_string(role)).close();
+  w.member("role", to_string(role));
+  write_grants(w, grants);
+  w.close();
 }
 
 Status list_members(Call& c) {
-  return c.read_from(
-      kInstanceWorkspace, [id = c.workspace(), page = c.page()](const State& s, Time) -> Result<std::string> {
-        std::vector<std::pair<const User*, Role>> found;
-        for (const auto& [key, member] : s.members)
-          if (member.workspace == id)
-            if (auto user = s.users.find(member.user); user != s.users.end())
-              found.push_back({&user->second, member.role});
-        std::sort(found.begin(), found.end(),
-                  [](auto& a, auto& b) { return a.first->email < b.first->email; });
-        return page_of(found, page,
-                       [](JsonWriter& w, const auto& m) { write_member(w, *m.first, m.second); });
-      });
+  return c.read_from(kInstanceWorkspace,
+                     [id = c.workspace(), page = c.page()](const State& s, Time) -> Result<std::string> {
+                       std::vector<std::pair<const User*, const ctrlplane::Member*>> found;
+                       for (const auto& [key, member] : s.members)
+                         if (member.workspace == id)
+                           if (auto user = s.users.find(member.user); user != s.users.end())
+                             found.push_back({&user->second, &member});
+                       std::sort(found.begin(), found.end(),
+                                 [](auto& a, auto& b) { return a.first->email < b.first->email; });
+                       return page_of(found, page, [](JsonWriter& w, const auto& m) {
+                         write_member(w, *m.first, m.second->role, m.second->grants);
+                       });
+                     });
 }
 
 Status set_member(Call& c) {
   SetMember m{.workspace = c.workspace(), .user = TRY(c.id<UserId>("userId"))};
   m.role = *parse_enum<Role>(c.body().text("role"));
+  m.grants = TRY(grants_in(c.body()));
   return c.write_to(kInstanceWorkspace, m, [m](const State& s, Time, const Answer&) {
     JsonWriter w;
-    write_member(w, s.users.at(m.user), m.role);
+    const ctrlplane::Member& row = s.members.at({m.workspace, m.user});
+    write_member(w, s.users.at(m.user), row.role, row.grants);
     return w.take();
   });
 }
@@ -187,7 +193,7 @@ Family member_family() {
               {.method = "PUT",
                .path = CTRLPLANE_W "/members/{userId}",
                .id = "setMember",
-               .summary = "Give a user a role in the workspace",
+               .summary = "Give a user a role in the workspace, and permissions beyond it",
                .permission = kMembersWrite,
                .body = "SetMemberRequest",
                .outcomes = {{200, "Member"}},
