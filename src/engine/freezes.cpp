@@ -106,15 +106,19 @@ std::optional<Time> warning(const FreezeSettings& settings, Time from,
 }
 
 std::string when_and_who(const Freeze& f) {
-  const std::string when = format_rfc3339(*f.thawed_at);
+  const std::string when = format_rfc3339(f.end());
   return f.thawed_by.empty() ? fmt::format("the freeze expired at {}", when)
                              : fmt::format("the freeze was thawed by {} at {}", f.thawed_by, when);
 }
 
-Result<FreezeIx> open_freeze(const State& state, FreezeId id) {
+// Its time is up, though the timer may not have come by yet.
+bool is_over(const Freeze& f, Time now) { return f.end() <= now; }
+
+Result<FreezeIx> open_freeze(const State& state, Time now, FreezeId id) {
   FreezeIx f = state.freezes.find(id);
   if (!f) return fail(ErrorCode::kNotFound, fmt::format("no freeze {}", id.str()));
-  if (state.freezes[f].row.ended()) return fail(ErrorCode::kConflict, when_and_who(state.freezes[f].row));
+  const Freeze& row = state.freezes[f].row;
+  if (is_over(row, now)) return fail(ErrorCode::kConflict, when_and_who(row));
   return f;
 }
 
@@ -326,7 +330,7 @@ Reply create_freeze(Tx& tx, const CreateFreeze& c) {
 }
 
 Reply update_freeze(Tx& tx, const UpdateFreeze& c) {
-  const FreezeIx f = TRY(open_freeze(tx.state, c.id));
+  const FreezeIx f = TRY(open_freeze(tx.state, tx.now, c.id));
   Edit edit{.row = tx.state.freezes[f].row};
   if (!c.rights.extend && !c.rights.thaw)
     return fail(ErrorCode::kForbidden, "this needs deployment_freeze.extend");
@@ -349,11 +353,11 @@ Reply thaw_freeze(Tx& tx, const ThawFreeze& c) {
   TRY(optional_text("reason", c.reason));
   if (c.resume_per_minute && (*c.resume_per_minute < 1 || *c.resume_per_minute > kMaxPerMinute))
     return invalid("resume.perMinute", fmt::format("must be from 1 to {}", kMaxPerMinute));
-  const FreezeIx first = TRY(open_freeze(tx.state, c.id));
+  const FreezeIx first = TRY(open_freeze(tx.state, tx.now, c.id));
   std::vector<Freeze> rows{tx.state.freezes[first].row};
   if (c.cascade)
     tx.state.freezes.each([&](FreezeIx, const FreezeSlot& slot) {
-      if (!slot.row.ended() && is_inside(tx.state, rows.front(), slot.row)) rows.push_back(slot.row);
+      if (!is_over(slot.row, tx.now) && is_inside(tx.state, rows.front(), slot.row)) rows.push_back(slot.row);
     });
   std::vector<bool> glass_broken;
   for (const Freeze& row : rows) {
@@ -363,6 +367,7 @@ Reply thaw_freeze(Tx& tx, const ThawFreeze& c) {
   }
   for (size_t i = 0; i < rows.size(); ++i) {
     Freeze& row = rows[i];
+    if (!row.activated_at && row.effective_at <= tx.now) activate(tx, row);  // the timer has not come by yet
     JsonWriter w;
     w.open();
     if (glass_broken[i]) w.member("breakGlass", true);

@@ -122,6 +122,8 @@ Plan plan(const State& state, Time now, TargetIx t) {
   p.supersede = not_handed_over(state, t, p.release);
   add_no_longer_allowed(state, now, t, p.supersede);
   if (!p.version) return p;
+  // A rollback has ruled it out, and what the target goes back to is frozen: it waits for that.
+  if (is_denied(slot, p.version)) return p;
   const bool is_current = p.release == slot.current_release;
   const bool chain_goes_on = slot.chain_release == p.release && slot.attempts > 0;
   if (is_current && must_be_restored(slot))

@@ -48,18 +48,34 @@ void PullAgent::poll() {
   world_.time.after(world_.rng.between(seconds(2), seconds(world_.calm ? 20 : 8)), [this] { poll(); });
 }
 
+// Some agents are told of a job by other means and ask for that one.
+std::optional<JobId> PullAgent::a_waiting_job() {
+  const auto& t = store::table_named("job");
+  std::vector<JobId> waiting;
+  for (const auto& [key, row] : world_.store.rows(w_, t))
+    if (std::get<std::string>(row[t.column("status")]) == "pending" &&
+        std::get<Uuid>(row[t.column("agent_id")]) == agent_.uuid)
+      waiting.push_back({std::get<Uuid>(key[0])});
+  if (waiting.empty()) return std::nullopt;
+  return waiting[world_.rng.below(waiting.size())];
+}
+
 void PullAgent::claim() {
   phase_ = Phase::kClaiming;
   Duration sent = world_.time.now();
-  call({ClaimJob{agent_, {}, instance(), fences_itself_}}, [this, sent, me = incarnation_](Reply reply) {
-    if (me != incarnation_) return;
-    phase_ = Phase::kIdle;
-    if (!reply || !reply->job) return;
-    job_ = reply->job;
-    world_.checker.agent_received(w_, job_->id);
-    lease_until_ = sent + kLease;
-    confirm();
-  });
+  auto named = world_.rng.chance(0.1) ? a_waiting_job() : std::nullopt;
+  call({ClaimJob{agent_, named, instance(), fences_itself_}},
+       [this, sent, named, me = incarnation_](Reply reply) {
+         if (named && !reply && reply.error().code == ErrorCode::kFrozen && !reply.error().details.empty())
+           world_.checker.refused_as_frozen(w_, *named, reply.error().details[0].message);
+         if (me != incarnation_) return;
+         phase_ = Phase::kIdle;
+         if (!reply || !reply->job) return;
+         job_ = reply->job;
+         world_.checker.agent_received(w_, job_->id);
+         lease_until_ = sent + kLease;
+         confirm();
+       });
 }
 
 // The command runs only after the in_progress report was accepted.

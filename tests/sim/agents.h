@@ -25,6 +25,7 @@ class PullAgent {
   enum class Phase { kIdle, kClaiming, kConfirming, kRunning, kReporting };
   void poll();
   void claim();
+  std::optional<JobId> a_waiting_job();
   void confirm();
   void run();
   void beat();

@@ -26,11 +26,12 @@ void Checker::committed(const store::Commit& commit, const store::Owner& owner) 
   if (commit.now < last_now_[w]) violate(7, "the workspace's time went back");
   if (owner.epoch < last_epoch_[w]) violate(4, "the epoch went back");
   last_seq_[w] = commit.seq;
-  last_now_[w] = commit.now;
+  commit_since_ = std::exchange(last_now_[w], commit.now);
   last_epoch_[w] = owner.epoch;
   digest_ = mix64(digest_ ^ static_cast<uint64_t>(commit.now.us) ^ (commit.changes.size() << 48));
   for (const Change& c : commit.changes) {
     digest_ = mix64(digest_ ^ (c.entity.index() << 8) ^ static_cast<uint64_t>(c.op));
+    if (c.op == Change::Op::kPut) check_before(commit, c.entity);
     ledgers_[w].apply(c);
     if (const auto* row = std::get_if<TargetState>(&c.entity); row && c.op == Change::Op::kErase)
       chains_.erase({w, row->key});  // what it knew goes with the row
@@ -47,6 +48,13 @@ void Checker::committed(const store::Commit& commit, const store::Owner& owner) 
       if (same > 1) violate(5, fmt::format("system {} was created {} times", system->name, same));
     }
   }
+  check_touched_freezes(w);
+}
+
+void Checker::check_before(const store::Commit& commit, const Entity& entity) {
+  if (const auto* freeze = std::get_if<Freeze>(&entity)) check_freeze(commit, *freeze);
+  if (const auto* event = std::get_if<FreezeEvent>(&entity)) check_freeze_event(commit.workspace, *event);
+  if (const auto* row = std::get_if<TargetState>(&entity)) check_attempts(commit.workspace, *row);
 }
 
 void Checker::check_job(const store::Commit& commit, const Job& job) {
@@ -56,8 +64,9 @@ void Checker::check_job(const store::Commit& commit, const Job& job) {
   JobView& view = it->second;
   std::set<JobId>& active = active_[{w, job.target}];
   if (is_new) {
-    view = {job.target, job.release, job.version, job.status,     false,
-            false,      {},          commit.seq,  job.created_at, {}};
+    view = {job.target, job.release, job.version, job.status, job.cause, commit.seq, job.created_at};
+    view.again = is_again(w, job);
+    last_jobs_[{w, job.target}] = job.id;
     for (JobId other : active) {
       const JobView& o = jobs_[{w, other}];
       if (o.release != job.release)
@@ -71,9 +80,12 @@ void Checker::check_job(const store::Commit& commit, const Job& job) {
     violate(4, fmt::format("job {} was {} and became {}", job.id.str(), to_string(view.status),
                            to_string(job.status)));
   }
+  if (job.handed_over_at && job.handed_over_at != view.handed_over_at) judge_hand_over(commit, job);
+  if (job.stopped_by && !view.stopped) judge_stop(w, job);
   bool was_active = !is_new && !is_terminal(view.status);
   view.status = job.status;
-  view.handed_over = job.handed_over_at.has_value();
+  view.handed_over_at = job.handed_over_at;
+  view.stopped = job.stopped_by.has_value();
   view.fences_itself = job.fences_itself;
   view.message = job.message;
   view.due.reset();
@@ -84,6 +96,7 @@ void Checker::check_job(const store::Commit& commit, const Job& job) {
   }
   active.erase(job.id);
   if (was_active) note_end(w, job);
+  if (was_active) note_stop(w, job);
   // Declared lost while its agent, by its own reckoning, still held the lease.
   if (was_active && job.message.find("was lost") != std::string::npos && running_.contains({w, job.id})) {
     auto holds = holds_until_.find({w, job.id});
@@ -96,7 +109,7 @@ void Checker::check_job(const store::Commit& commit, const Job& job) {
 
 void Checker::agent_received(WorkspaceId w, JobId job) {
   auto it = jobs_.find({w, job});
-  if (it == jobs_.end() || !it->second.handed_over)
+  if (it == jobs_.end() || !it->second.handed_over_at)
     violate(5, fmt::format("an agent got job {}, whose hand-over is not committed", job.str()));
 }
 
@@ -177,6 +190,7 @@ void Checker::at_rest(WorkspaceId w, Time now) {
     if (job.status == JobStatus::kPending && job.created_at + hours(1) < now)
       violate(4, fmt::format("job {} was never handed over (target {})", key.second.str(), job.target.str()));
   }
+  nothing_is_held(w, now);
 }
 
 }  // namespace ctrlplane::sim

@@ -36,12 +36,16 @@ class Checker {
   // An agent's heartbeat for this job was answered; by its own reckoning it holds it until then.
   void agent_holds_until(WorkspaceId w, JobId job, Duration until) { holds_until_[{w, job}] = until; }
   bool is_running(WorkspaceId w, JobId job) const { return running_.contains({w, job}); }
+  // A claim of this job was refused because of this freeze.
+  void refused_as_frozen(WorkspaceId w, JobId job, const std::string& freeze);
 
   // ---- Clients: what was told ------------------------------------------------------------------------
   // Asked for something whose row carries this unique name.
   void acknowledged(WorkspaceId w, const std::string& table, const std::string& name);
   void told_not_committed(WorkspaceId w, const std::string& table, const std::string& name);
   void told_exists(WorkspaceId w, const std::string& table, const std::string& name);
+  // The answer to a freeze said that agents have these jobs of those it covers.
+  void freeze_acknowledged(WorkspaceId w, FreezeId freeze, const std::set<JobId>& in_flight);
   // A read that began after `expected` had been acknowledged saw `seen`.
   void read(WorkspaceId w, const std::set<std::string>& expected, const std::set<std::string>& seen);
 
@@ -60,6 +64,8 @@ class Checker {
   const Ledger& ledger(WorkspaceId w) { return ledgers_[w]; }
   // What was judged: jobs, and how often each kind of rule had a say.
   const FaultCounts& judged() const { return judged_; }
+  // What was looked at while something was frozen.
+  const FaultCounts& frozen() const { return frozen_; }
 
  private:
   struct JobView {
@@ -67,12 +73,15 @@ class Checker {
     ReleaseId release;
     VersionId version;
     JobStatus status;
-    bool handed_over;
-    bool fences_itself;
-    std::string message;
+    JobCause cause;
     int64_t created_seq;
     Time created_at;
-    std::optional<Time> due;  // handed over + timeout
+    std::optional<Time> handed_over_at = {};
+    bool fences_itself = false;
+    bool stopped = false;  // by a freeze
+    bool again = false;    // in the place of one that a freeze stopped, and a person had started
+    std::string message = {};
+    std::optional<Time> due = {};  // handed over + timeout
   };
   using JobKey = std::pair<WorkspaceId, JobId>;
   using Place = std::pair<WorkspaceId, TargetKey>;
@@ -88,13 +97,40 @@ class Checker {
   };
 
   void violate(int promise, std::string what) { violations_.push_back({promise, std::move(what)}); }
+  void check_before(const store::Commit& commit, const Entity& entity);
   void check_job(const store::Commit& commit, const Job& job);
   static bool was_given_up(const JobView& job);
   bool has_row(WorkspaceId w, const std::string& table, const std::string& name) const;
 
+  // ---- Freezes (checker_freezes.cpp) -----------------------------------------------------------------
+  struct InFlightJobs {
+    std::set<JobId> covered;
+    std::set<JobId> unclear;  // their targets are gone
+  };
+  void judge_barrier(WorkspaceId w, const Job& job, Time now, std::string_view what);
+  bool is_again(WorkspaceId w, const Job& job) const;
+  bool waits_again(WorkspaceId w, const Job& job);
+  void judge_start(WorkspaceId w, const Job& job);
+  void judge_hand_over(const store::Commit& commit, const Job& job);
+  void judge_resumption(const Ledger& ledger, const Job& job, Time now);
+  void judge_stop(WorkspaceId w, const Job& job);
+  void check_freeze(const store::Commit& commit, const Freeze& row);
+  void check_new_selector(const store::Commit& commit, const Freeze& before, const Freeze& row);
+  void note_in_flight(WorkspaceId w, const Freeze& row);
+  void check_freeze_event(WorkspaceId w, const FreezeEvent& event);
+  void check_touched_freezes(WorkspaceId w);
+  void note_stop(WorkspaceId w, const Job& job);
+  void check_attempts(WorkspaceId w, const TargetState& row);
+  void freezes_are_in_time(WorkspaceId w, Time now);
+  void what_is_free_goes(WorkspaceId w, Time now);
+  void nothing_is_held(WorkspaceId w, Time now);
+  void goes_on(const Ledger& ledger, const JobView& job, JobId id, Time now);
+
   // ---- Rules (checker_rules.cpp) ---------------------------------------------------------------------
   void judge(WorkspaceId w, const Job& job);
   void judge_cause(const Ledger& ledger, const RuleBook& book, const Job& job, const Chain& before);
+  // Of the version of a job that was not forced, were it to start now.
+  static std::optional<No> refusal_of(const Ledger& ledger, const Job& job, Time now);
   static bool must_be_left(const Ledger& ledger, const RuleBook& book, const TargetState& row);
   void note_end(WorkspaceId w, const Job& job);
   // The version that every rule has allowed there for a while; null: none, or it is hard to say.
@@ -107,7 +143,13 @@ class Checker {
   std::map<JobKey, JobView> jobs_;
   std::map<WorkspaceId, Ledger> ledgers_;
   std::map<Place, Chain> chains_;
-  FaultCounts judged_;
+  FaultCounts judged_, frozen_;
+  Time commit_since_;  // the time of the commit before
+  std::map<std::pair<WorkspaceId, FreezeId>, InFlightJobs> in_flight_;
+  std::map<std::pair<WorkspaceId, FreezeId>, std::map<FreezeAction, int>> events_;
+  std::set<FreezeId> touched_;        // by the commit
+  std::map<Place, int64_t> stopped_;  // attempts before a freeze stopped the last one
+  std::map<Place, JobId> last_jobs_;
   std::map<Place, std::set<JobId>> active_;
   std::map<Place, std::set<JobId>> running_on_;
   std::set<JobKey> running_;

@@ -4,12 +4,15 @@
 #include <fmt/core.h>
 
 #include "sim/checker.h"
+#include "sim/freezebook.h"
 
 namespace ctrlplane::sim {
 namespace {
 
 // How long something must have been allowed before it counts as forgotten.
 constexpr Duration kAWhile = minutes(1);
+// The same where freezes that were thawed at a pace give out turns.
+constexpr Duration kALongWhile = minutes(6);
 // Jobs on one target within a while: then it cannot make up its mind.
 constexpr int kTooMany = 60;
 
@@ -60,6 +63,8 @@ void Checker::judge(WorkspaceId w, const Job& job) {
   const bool runs_it = row->current_version == version.id;
   if (version.status != VersionStatus::kReady && !(runs_it && version.status == VersionStatus::kPaused))
     violate(0, fmt::format("job {} starts a version that is {}", job.id.str(), to_string(version.status)));
+  if (waits_again(w, job)) return;  // judged when it is handed over
+  judge_start(w, job);
   if (job.cause == JobCause::kForce) {
     ++judged_["jobs forced"];
     return;
@@ -68,10 +73,17 @@ void Checker::judge(WorkspaceId w, const Job& job) {
   const bool returning = job.cause == JobCause::kRollback || returns(ledger, *row, version);
   if (book.size() > 0) ++judged_[returning ? "jobs going back under rules" : "jobs under rules"];
   for (const PolicyRule* rule : book.rules()) ++judged_["  " + rule->type];
-  if (auto no = book.refusal(version, job.created_at, returning))
+  if (auto no = refusal_of(ledger, job, job.created_at))
     violate(0, fmt::format("job {} ({}) of {} on {} against {}: it {}", job.id.str(), to_string(job.cause),
                            version.tag, name_of(ledger, job.target), no->rule, no->why));
   judge_cause(ledger, book, job, before);
+}
+
+std::optional<No> Checker::refusal_of(const Ledger& ledger, const Job& job, Time now) {
+  const TargetState* row = ledger.row_of(job.target);
+  const Version& version = ledger.versions.at(job.version);
+  const bool returning = job.cause == JobCause::kRollback || (row && returns(ledger, *row, version));
+  return RuleBook(ledger, job.target).refusal(version, now, returning);
 }
 
 // Why it says it was made must be so.
@@ -106,7 +118,8 @@ void Checker::judge_cause(const Ledger& ledger, const RuleBook& book, const Job&
 }
 
 void Checker::note_end(WorkspaceId w, const Job& job) {
-  if (job.cancelled_by_engine) return;  // superseded: counts as no attempt
+  if (job.cancelled_by_engine) return;                                 // superseded: counts as no attempt
+  if (job.stopped_by && job.status != JobStatus::kSuccessful) return;  // nor does what a freeze stopped
   Chain& chain = chains_[{w, job.target}];
   chain.tried.insert(job.version);
   chain.last = job.status;
@@ -144,8 +157,14 @@ const Version* Checker::due_on(const Ledger& ledger, const TargetKey& target, Ti
     });
     if (behind_rollback && !ran_before(row, v->id)) continue;
     const bool returning = returns(ledger, row, *v);
-    const bool was_allowed = !book.refusal(*v, now - kAWhile, returning),
-               is_allowed = !book.refusal(*v, now, returning);
+    const std::vector<Stretch> frozen = frozen_stretches(ledger, target, *v, now);
+    auto allowed_at = [&](Time t) {
+      return !book.refusal(*v, t, returning) &&
+             std::none_of(frozen.begin(), frozen.end(),
+                          [&](const auto& s) { return s.from <= t && t < s.to; });
+    };
+    const Duration a_while = waits_for_turns(ledger, target, *v) ? kALongWhile : kAWhile;
+    const bool was_allowed = allowed_at(now - a_while), is_allowed = allowed_at(now);
     if (was_allowed && is_allowed) return v;
     if (was_allowed || is_allowed) return nullptr;     // it has just become so
     if (row.desired_version == v->id) return nullptr;  // what is wanted and must wait is not exchanged
@@ -155,6 +174,8 @@ const Version* Checker::due_on(const Ledger& ledger, const TargetKey& target, Ti
 
 void Checker::nothing_is_forgotten(WorkspaceId w, Time now) {
   const Ledger& ledger = ledgers_[w];
+  freezes_are_in_time(w, now);
+  what_is_free_goes(w, now);
   for (const auto& [d, deployment] : ledger.deployments)
     for (const auto& [e, environment] : ledger.environments)
       for (const TargetKey& target : ledger.targets_in(d, e)) {

@@ -4,6 +4,7 @@
 
 #include <fmt/core.h>
 
+#include "sim/freezers.h"
 #include "sim/reviewers.h"
 
 namespace ctrlplane::sim {
@@ -63,8 +64,13 @@ ResourceInput Client::node(int n, const std::string& env) {
 }
 
 void Client::ask(Command c, std::string actor, int tries, Callback<Reply> done) {
+  ask(std::move(c), std::move(actor), tries, Render{}, std::move(done));
+}
+
+void Client::ask(Command c, std::string actor, int tries, Render render, Callback<Reply> done) {
   Request r = keyed(std::move(c));
   r.actor = std::move(actor);
+  r.render = std::move(render);
   send(std::move(r), tries, [done = std::move(done)](Reply reply) mutable {
     if (done) done(std::move(reply));
   });
@@ -101,6 +107,7 @@ void Client::set_up(Callback<std::vector<AgentId>> done) {
     for (const char* env : {"staging", "prod"}) {
       *left += 1;
       UpsertEnvironment e{EnvironmentId{world_.rng.uuid()}, env, {}, env_selector(env), {}};
+      if (e.name == "prod") e.metadata.set("tier", "gold");
       environments_.push_back(e);
       create(keyed(e), {"environment", env}, [=, this](Uuid env_id) {
         send(keyed(LinkEnvironment{system_, {env_id}}), 1000, [finished](Reply) { finished(); });
@@ -122,6 +129,7 @@ void Client::set_up(Callback<std::vector<AgentId>> done) {
                          {},
                          minutes(20),
                          {}};
+      if (d.name != "app-webhook") d.metadata.set("team", d.name == "app-http-pull" ? "red" : "blue");
       deployment_rows_.push_back(d);
       deployments_.push_back(*d.id);
       create(keyed(d), {"deployment", d.name}, [=, this](Uuid deployment) {
@@ -140,8 +148,9 @@ void Client::set_up(Callback<std::vector<AgentId>> done) {
   });
 }
 
-void Client::start(Reviewers& reviewers) {
+void Client::start(Reviewers& reviewers, Freezers& freezers) {
   reviewers_ = &reviewers;
+  freezers_ = &freezers;
   act();
   watch();
 }
@@ -189,6 +198,7 @@ void Client::publish() {
   if (reviewers_->have_policies() && world_.rng.chance(0.05))
     if (DeploymentId on = deployments_[world_.rng.below(deployments_.size())]; on != d)
       c.dependencies.push_back({on, "!version.tag.endsWith('7')"});
+  freezers_->maybe_bypass(c);
   create(keyed(std::move(c)), {"deployment_version", tag}, [=, this](Uuid id) {
     acknowledged_tags_[d].push_back(tag);
     reviewers_->published({id}, d);
@@ -215,12 +225,14 @@ void Client::change_selector() {
     UpsertDeployment d = deployment_rows_[world_.rng.below(deployment_rows_.size())];
     d.resource_selector =
         world_.rng.chance(0.6) ? "true" : kSelectors[world_.rng.below(std::size(kSelectors))];
+    if (world_.rng.chance(0.3)) d.metadata.set("team", world_.rng.chance(0.5) ? "red" : "green");
     send(keyed(d), 20, [](Reply) {});
   } else {
     UpsertEnvironment e = environments_[world_.rng.below(environments_.size())];
     if (world_.rng.chance(0.3)) e.resource_selector = "true";
     if (world_.rng.chance(0.1))
       e.resource_selector = env_selector(e.name) + " && 'ring' in resource.metadata";
+    if (world_.rng.chance(0.3)) e.metadata.set("tier", world_.rng.chance(0.5) ? "gold" : "iron");
     send(keyed(e), 20, [](Reply) {});
   }
 }

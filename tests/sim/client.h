@@ -16,12 +16,15 @@ class Client {
   Client(World& world, WorkspaceId w, std::string name) : world_(world), w_(w), name_(std::move(name)) {}
   // Builds the workspace's first entities; calls back with the ids of the pull agents when all is there.
   void set_up(Callback<std::vector<AgentId>> done);
-  void start(class Reviewers& reviewers);
+  void start(class Reviewers& reviewers, class Freezers& freezers);
   // Asks with a key of its own, as anybody, and goes on asking until there is an answer or so many tries
   // were for nothing.
   void ask(Command c, std::string actor, int tries, Callback<Reply> done = nullptr);
+  using Render = std::function<std::string(const State&, Time, const Answer&)>;
+  void ask(Command c, std::string actor, int tries, Render render, Callback<Reply> done);
   const std::string& name() const { return name_; }
   const std::vector<UpsertEnvironment>& environments() const { return environments_; }
+  SystemId system() const { return system_; }
   const std::vector<DeploymentId>& deployments() const { return deployments_; }
   // Whatever was acknowledged before a read begins must be in it.
   void read_versions();
@@ -58,6 +61,7 @@ class Client {
   std::vector<UpsertEnvironment> environments_;
   ProviderId provider_;
   class Reviewers* reviewers_ = nullptr;
+  class Freezers* freezers_ = nullptr;
   std::map<DeploymentId, std::vector<std::string>> acknowledged_tags_;
 };
 

@@ -24,6 +24,7 @@ void fold(Set& set, Key key, bool put) {
 struct Folder {
   Ledger& to;
   bool put;
+  void operator()(const System& r) { fold(to.systems, r.id, r, put); }
   void operator()(const Environment& r) { fold(to.environments, r.id, r, put); }
   void operator()(const Deployment& r) { fold(to.deployments, r.id, r, put); }
   void operator()(const SystemEnvironment& r) {
@@ -41,6 +42,7 @@ struct Folder {
   void operator()(const PolicySkip& r) { fold(to.skips, r.id, r, put); }
   void operator()(const VersionDependency& r) { fold(to.dependencies, std::pair(r.version, r.on), r, put); }
   void operator()(const TargetState& r) { fold(to.targets, r.key, r, put); }
+  void operator()(const Freeze& r) { fold(to.freezes, r.id, r, put); }
   template <class Row>
   void operator()(const Row&) {}  // not looked at by rules
 };

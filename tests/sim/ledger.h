@@ -14,6 +14,7 @@
 namespace ctrlplane::sim {
 
 struct Ledger {
+  std::map<SystemId, System> systems;
   std::map<EnvironmentId, Environment> environments;
   std::map<DeploymentId, Deployment> deployments;
   std::set<std::pair<SystemId, EnvironmentId>> environments_of;
@@ -25,6 +26,7 @@ struct Ledger {
   std::map<SkipId, PolicySkip> skips;
   std::map<std::pair<VersionId, DeploymentId>, VersionDependency> dependencies;
   std::map<TargetKey, TargetState> targets;
+  std::map<FreezeId, Freeze> freezes;
 
   void apply(const Change& change);
 

@@ -23,7 +23,7 @@ constexpr const char* kHelp =
 struct Totals {
   uint64_t seeds = 0, failed = 0, commands = 0, commits = 0, starts = 0, least_commands = UINT64_MAX,
            least_faults = UINT64_MAX;
-  sim::FaultCounts faults, judged;
+  sim::FaultCounts faults, judged, frozen;
   std::map<int, uint64_t> violations;
 };
 
@@ -54,6 +54,7 @@ void run_seed(uint64_t seed, bool verbose, Totals& totals) {
   totals.least_faults = std::min(totals.least_faults, injected(out.faults));
   for (const auto& [kind, count] : out.faults) totals.faults[kind] += count;
   for (const auto& [kind, count] : out.judged) totals.judged[kind] += count;
+  for (const auto& [kind, count] : out.frozen) totals.frozen[kind] += count;
   for (const sim::Violation& v : out.violations) ++totals.violations[v.promise];
   if (out.violations.empty()) return;
   ++totals.failed;
@@ -66,16 +67,48 @@ void run_seed(uint64_t seed, bool verbose, Totals& totals) {
 void print(const Totals& t) {
   fmt::print("seeds {}, commands {} (least in a seed {}), commits {}, starts at agents {}\n", t.seeds,
              t.commands, t.least_commands, t.commits, t.starts);
+  auto frozen = [&](const char* what) { return t.frozen.contains(what) ? t.frozen.at(what) : 0; };
+  fmt::print("hand-overs {}, while something was frozen {}, exempt {}; claims refused as frozen {}\n",
+             frozen("handed over"), frozen("handed over while something was frozen"),
+             frozen("  handed over, exempt by its version") + frozen("  handed over, exempt by a skip"),
+             frozen("claims refused"));
   fmt::print("faults {} (least in a seed {}):\n", injected(t.faults), t.least_faults);
   for (const auto& [kind, count] : t.faults) fmt::print("  {:<34}{:>10}\n", kind, count);
   fmt::print("judged by the rules:\n");
   for (const auto& [what, count] : t.judged) fmt::print("  {:<34}{:>10}\n", what, count);
+  fmt::print("under freezes:\n");
+  for (const auto& [what, count] : t.frozen) fmt::print("  {:<46}{:>10}\n", what, count);
   fmt::print("violations by promise (0: the rules):");
-  for (int promise : {0, 2, 3, 4, 5, 7}) {
+  for (int promise : {0, 1, 2, 3, 4, 5, 7}) {
     auto it = t.violations.find(promise);
     fmt::print("  {}: {}", promise, it == t.violations.end() ? 0 : it->second);
   }
-  fmt::print("\n{} passed, {} failed\n", t.seeds - t.failed, t.failed);
+  fmt::print("\n{} passed, {} failed\n", t.seeds - std::min(t.seeds, t.failed), t.failed);
+}
+
+// A check that looks at nothing finds nothing.
+constexpr uint64_t kEnoughSeeds = 20;
+const char* const kMustHappen[] = {
+    "handed over while something was frozen",
+    "  handed over, exempt by its version",
+    "  handed over, exempt by a skip",
+    "claims refused",
+    "freezes acknowledged",
+    "  jobs in flight listed",
+    "freezes expired",
+    "freezes extended",
+    "freezes thawed",
+    "jobs let go after a freeze",
+    "jobs stopped",
+};
+
+void check_that_freezes_were_tried(Totals& t) {
+  if (t.seeds < kEnoughSeeds) return;
+  for (const char* what : kMustHappen)
+    if (!t.frozen.contains(what)) {
+      fmt::print("nothing was {}: the worlds do not try it\n", what);
+      ++t.failed;
+    }
 }
 
 }  // namespace
@@ -107,6 +140,7 @@ int main(int argc, char** argv) {
     if (seed % 100 == 0) std::fprintf(stderr, "  %lu of %lu seeds\r", seed - from + 1, to - from + 1);
     if (until_violation && totals.failed) break;
   }
+  check_that_freezes_were_tried(totals);
   print(totals);
   return totals.failed ? 1 : 0;
 }

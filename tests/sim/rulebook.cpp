@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 
 #include "base/check.h"
+#include "sim/freezebook.h"
 #include "sim/window.h"
 
 namespace ctrlplane::sim {
@@ -196,7 +197,7 @@ RuleBook::Verdict RuleBook::proof(const PolicyRule& rule, const Version& v, Envi
   return {"", ready};
 }
 
-// How much of the time since then every window was open.
+// How much of the time since then every window was open and nothing was frozen.
 Duration RuleBook::open_time(const Version& v, Time from, Time now) const {
   if (from >= now) return {};
   std::vector<std::pair<Windows, bool>> windows;
@@ -204,13 +205,19 @@ Duration RuleBook::open_time(const Version& v, Time from, Time now) const {
     for (const PolicyRule* rule : rules_)
       if (rule->type == "deploymentWindow" && !skip_of(*rule, v, now))
         windows.emplace_back(windows_of(*rule), flag(*rule, "allowWindow", true));
+  const std::vector<Stretch> frozen = frozen_stretches(ledger_, target_, v, now);
   std::vector<Time> boundaries{from, now};
   for (const auto& [w, allows] : windows) w.add_boundaries(from, now, boundaries);
+  for (const Stretch& s : frozen)
+    for (Time t : {s.from, s.to})
+      if (from < t && t < now) boundaries.push_back(t);
   std::sort(boundaries.begin(), boundaries.end());
   Duration open;
   for (size_t i = 0; i + 1 < boundaries.size(); ++i)
     if (std::all_of(windows.begin(), windows.end(),
-                    [&](const auto& w) { return w.first.contains(boundaries[i]) == w.second; }))
+                    [&](const auto& w) { return w.first.contains(boundaries[i]) == w.second; }) &&
+        std::none_of(frozen.begin(), frozen.end(),
+                     [&](const Stretch& s) { return s.from <= boundaries[i] && boundaries[i] < s.to; }))
       open = open + (boundaries[i + 1] - boundaries[i]);
   return open;
 }

@@ -4,6 +4,7 @@
 
 #include "sim/agents.h"
 #include "sim/client.h"
+#include "sim/freezers.h"
 #include "sim/reviewers.h"
 
 namespace ctrlplane::sim {
@@ -12,6 +13,7 @@ namespace {
 constexpr size_t kReplicas = 3;
 constexpr Duration kStorm = minutes(40);
 constexpr Duration kCalm = minutes(66);
+constexpr size_t kHopeless = 30;  // violations
 
 }  // namespace
 
@@ -63,7 +65,9 @@ void World::build() {
         }
       reviewers_.push_back(std::make_unique<Reviewers>(*this, w, *first));
       reviewers_.back()->start();
-      first->start(*reviewers_.back());
+      freezers_.push_back(std::make_unique<Freezers>(*this, w, *first));
+      first->start(*reviewers_.back(), *freezers_.back());
+      freezers_.back()->start();
     });
   }
 }
@@ -180,29 +184,41 @@ void World::look_for_forgotten_work() {
   for (WorkspaceId w : workspaces) checker.nothing_is_forgotten(w, time_of(w));
 }
 
-Outcome World::run() {
+bool World::run_until(Duration t) {
+  while (time.step(t))
+    if (checker.violations().size() > kHopeless) return false;
+  time.run_until(t);
+  return true;
+}
+
+void World::live() {
   build();
   weather.lose_request = weather.lose_answer = weather.late_request = weather.late_answer = 0.005;
   schedule_faults();
-  time.run_until(kStorm);
+  if (!run_until(kStorm)) return;
   calm = true;
   weather = {};
-  time.run_until(kStorm + seconds(61));
+  if (!run_until(kStorm + seconds(61))) return;
   weather = {};
   for (Duration t = minutes(20); t < kCalm; t = t + minutes(12)) {
-    time.run_until(kStorm + t);
+    if (!run_until(kStorm + t)) return;
     look_for_forgotten_work();
   }
-  time.run_until(kStorm + kCalm);
+  if (!run_until(kStorm + kCalm)) return;
   look_for_forgotten_work();
   for (WorkspaceId w : workspaces) checker.at_rest(w, wall());
+}
+
+Outcome World::run() {
+  live();
   for (auto& p : processes_)
     for (WorkspaceId w : workspaces)
       if (WorkspaceLoop* loop = p ? p->replica->loop(w) : nullptr; loop && loop->stats().missed_wakeups > 0)
         faults["MISSED WAKE-UPS"] += loop->stats().missed_wakeups;
   FaultCounts judged = checker.judged();
   judged["policies written or changed"] = policies;
-  return {commands, checker.commits(), starts, checker.digest(), faults, judged, checker.violations()};
+  return {commands,         checker.commits(),   starts, checker.digest(), faults, judged,
+          checker.frozen(), checker.violations()};
 }
 
 }  // namespace ctrlplane::sim

@@ -35,7 +35,7 @@ struct Outcome {
   uint64_t starts = 0;
   uint64_t digest = 0;
   FaultCounts faults;
-  FaultCounts judged;
+  FaultCounts judged, frozen;
   std::vector<Violation> violations;
 };
 
@@ -76,14 +76,18 @@ class World {
   void one_fault();
   void crash(size_t i);
   void stop(size_t i);
+  // False: so much is broken that there is nothing more to learn.
+  bool run_until(Duration t);
   Time time_of(WorkspaceId w);  // by which its owner decides
   void look_for_forgotten_work();
+  void live();
 
   std::optional<size_t> direct_to_;  // the next calls go to this replica
   std::vector<std::unique_ptr<Process>> processes_;
   std::vector<std::unique_ptr<class PullAgent>> agents_;
   std::vector<std::unique_ptr<class Client>> clients_;
   std::vector<std::unique_ptr<class Reviewers>> reviewers_;
+  std::vector<std::unique_ptr<class Freezers>> freezers_;
   std::unique_ptr<class PushBackend> backend_;
 };
 
