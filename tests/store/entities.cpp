@@ -153,6 +153,7 @@ Entity random_entity(Random& random, size_t table) {
   Entity e = blank(table, std::make_index_sequence<std::variant_size_v<Entity>>());
   Filler filler{random};
   std::visit([&](auto& entity) { describe(filler, entity, &std::as_const(entity)); }, e);
+  if (auto* s = std::get_if<Setting>(&e)) s->name += random.uuid().str();  // its name alone is its key
   return e;
 }
 

@@ -122,6 +122,7 @@ class Notes:
         self.versions = {}  # id → (deployment, tag, createdAt, bypasses)
         self.recent = {}  # deployment → the last versions
         self.waiting = deque(maxlen=REMEMBERED)  # (job, its work), started by hand
+        self.forced_past = []  # (work, when that was answered): it left skips of the freezes that stood then
 
     def count(self, what):
         with self.lock:
@@ -207,6 +208,8 @@ class Forcer(Client):
         if status == 202:
             self.notes.count(f"{what} started")
             self.notes.waiting.extend((job, work) for job in answer["jobIds"])
+            if body.get("bypassFreeze"):
+                self.notes.forced_past.append((work, answered))
         elif status == 409 and answer.get("code") == "frozen" and not work.tag:
             self.notes.count(f"{what} frozen")
         elif not self.refused(what, work, status, answer, asked, answered):

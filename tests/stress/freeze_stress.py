@@ -83,15 +83,19 @@ class Run:
     # ---- What was promised -----------------------------------------------------------------------------
 
     def exemptions(self):
-        """(freeze, work) → may it pass? By a skip that names the freeze, or by the version itself."""
-        skips = {(s["ruleId"], s["versionId"], s.get("environmentId"), s.get("resourceId"))
-                 for s in self.wire.all(f"{self.place.base}/policy-skips")}
+        """(freeze, work) → may it pass? By a skip that names the freeze, or by the version itself.
+
+        The skips themselves go with a version that leaves memory, so what made them counts.
+        """
+        forced = {}  # (version, target) → until when a freeze may have been made that it passes
+        for work, answered in self.notes.forced_past:
+            forced[work.version, work.key] = max(answered, forced.get((work.version, work.key), 0))
         created = {}  # deployment → when its versions were, by what the server says
         for deployment, _, at, _ in self.notes.versions.values():
             created.setdefault(deployment, []).append(moment(at))
 
         def exempt(freeze, work):
-            if (freeze.id, work.version, work.environment, work.resource) in skips:
+            if freeze.asked < forced.get((work.version, work.key), 0):
                 return True
             _, _, at, bypasses = self.notes.versions[work.version]
             began, mine = moment(freeze.effective_at), moment(at)
