@@ -165,8 +165,8 @@ TEST(Targets, show_what_runs_where) {
                  "latestJob":{"status":"failure"},"reason":"waits"}})");
   auto r = run_at(server, {"targets", "--deployment", "api", "-o", "wide"});
   EXPECT_EQ(r.out,
-            "DEPLOYMENT  ENVIRONMENT  RESOURCE  CURRENT  DESIRED  JOB      REASON  KEY\n"
-            "api         prod         eu-1      1.0      -        failure  waits   k\n");
+            "DEPLOYMENT  ENVIRONMENT  RESOURCE  CURRENT  DESIRED  JOB      FROZEN  REASON  KEY\n"
+            "api         prod         eu-1      1.0      -        failure  -       waits   k\n");
   EXPECT_EQ(server.requests().back(),
             fmt::format("GET {}/release-targets?deploymentId={}&limit=500&offset=0", kWs, deployment));
   EXPECT_EQ(run_at(server, {"targets", "-o", "name"}).out, "target/k\n");

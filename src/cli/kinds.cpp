@@ -121,6 +121,7 @@ const std::vector<Kind> kKinds = {
                  {"CURRENT", "state.currentVersion.tag"},
                  {"DESIRED", "state.desiredVersion.tag"},
                  {"JOB", "state.activeJob.status|state.latestJob.status", Format::kStatus},
+                 {"FROZEN", "state.freeze.reason"},
                  {"REASON", "state.reason", {}, kWide},
                  {"KEY", "releaseTarget.key", {}, kWide}}},
     {.singular = "member",
