@@ -91,4 +91,36 @@ void Seeder::flush() {
   commit_.changes.clear();
 }
 
+namespace {
+
+TargetState at_rest(const Fleet& f, size_t resource, size_t deployment, VersionId version) {
+  const uint64_t n = resource * f.deployments.size() + deployment + 1;
+  TargetState t{.key = {f.resources[resource], f.environment, f.deployments[deployment]}};
+  t.desired_release = t.current_release = t.chain_release = ReleaseId{Uuid::from_halves(n, mix64(n))};
+  t.desired_version = t.current_version = version;
+  t.current_since = t.last_ended_at = f.created_at;
+  t.last_job = JobId{Uuid::from_halves(1, n)};
+  t.last_status = JobStatus::kSuccessful;
+  t.past = {{version, f.created_at}};
+  return t;
+}
+
+}  // namespace
+
+void seed_at_rest(store::Store& store, const Fleet& fleet) {
+  Seeder seeder(store, fleet);
+  seeder.write(fleet.rows);
+  std::vector<VersionId> versions;
+  for (size_t d = 0; d < fleet.deployments.size(); ++d) {
+    Version v{.id = {Uuid::from_halves(9, d + 1)}, .deployment = fleet.deployments[d], .tag = "v1"};
+    v.name = v.tag;
+    v.created_at = fleet.created_at;
+    versions.push_back(v.id);
+    seeder.put(std::move(v));
+  }
+  for (size_t r = 0; r < fleet.resources.size(); ++r)
+    for (size_t d = 0; d < fleet.deployments.size(); ++d) seeder.put(at_rest(fleet, r, d, versions[d]));
+  seeder.flush();
+}
+
 }  // namespace ctrlplane::bench

@@ -41,4 +41,7 @@ class Seeder {
   store::Commit commit_;
 };
 
+// Writes the fleet into an empty store: each target runs version v1 of its deployment, and wants no other.
+void seed_at_rest(store::Store& store, const Fleet& fleet);
+
 }  // namespace ctrlplane::bench

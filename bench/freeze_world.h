@@ -12,9 +12,6 @@
 
 namespace ctrlplane::bench {
 
-// Writes the fleet into an empty store: each target runs version v1 of its deployment, and wants no other.
-void seed_at_rest(store::Store& store, const Fleet& fleet);
-
 class FreezeWorld {
  public:
   FreezeWorld(store::Store& store, Fleet f);

@@ -18,36 +18,6 @@ namespace {
 
 // ---- Set-up --------------------------------------------------------------------------------------------
 
-TargetState settled_target(const Fleet& f, size_t resource, size_t deployment, VersionId version) {
-  const uint64_t n = resource * f.deployments.size() + deployment + 1;
-  const ReleaseId release{Uuid::from_halves(n, mix64(n))};
-  TargetState t{.key = {f.resources[resource], f.environment, f.deployments[deployment]}};
-  t.desired_release = t.current_release = t.chain_release = release;
-  t.desired_version = t.current_version = version;
-  t.current_since = t.last_ended_at = f.created_at;
-  t.last_job = JobId{Uuid::from_halves(1, n)};
-  t.last_status = JobStatus::kSuccessful;
-  t.past = {{version, f.created_at}};
-  return t;
-}
-
-void seed(store::Store& store, const Fleet& fleet) {
-  Seeder seeder(store, fleet);
-  seeder.write(fleet.rows);
-  std::vector<VersionId> versions;
-  for (size_t d = 0; d < fleet.deployments.size(); ++d) {
-    Version v{.id = {Uuid::from_halves(9, d + 1)}, .deployment = fleet.deployments[d], .tag = "v1.0.0"};
-    v.name = v.tag;
-    v.created_at = fleet.created_at;
-    versions.push_back(v.id);
-    seeder.put(std::move(v));
-  }
-  for (size_t r = 0; r < fleet.resources.size(); ++r)
-    for (size_t d = 0; d < fleet.deployments.size(); ++d)
-      seeder.put(settled_target(fleet, r, d, versions[d]));
-  seeder.flush();
-}
-
 // A successful job for each target and each of `times`, made by the database itself: through the store
 // three million would take longer than everything measured here.
 std::string insert_jobs(const std::string& id, int times) {
@@ -140,7 +110,7 @@ int run(const Options& options) {
     const std::string address = databases.fresh(kind);
     Fleet fleet = make_fleet(resources, deployments);
     progress("{}: writing {} targets", name_of(kind), fleet.targets());
-    seed(*open_store(kind, address), fleet);
+    seed_at_rest(*open_store(kind, address), fleet);
     run_sql(kind, address, insert_jobs("t.last_job_id", 1));
     double without_history = 0;
     for (int history : {0, 3}) {

@@ -14,11 +14,13 @@ namespace ctrlplane::cli {
 // docs/cli.md promises these.
 enum ExitCode : int {
   kDone = 0,
-  kFailed = 1,       // the server refused, or something failed
-  kWrongUse = 2,     // flags, files, an ambiguous name
-  kUnreachable = 3,  // no answer from the server
-  kJobFailed = 4,    // --wait
-  kTimedOut = 5,     // --wait
+  kFailed = 1,        // the server refused, or something failed
+  kWrongUse = 2,      // flags, files, an ambiguous name
+  kUnreachable = 3,   // no answer from the server
+  kJobFailed = 4,     // --wait
+  kTimedOut = 5,      // --wait
+  kFrozen = 6,        // freeze check
+  kPartlyFrozen = 7,  // freeze check
 };
 
 struct Failure {

@@ -184,7 +184,7 @@ Outcome<void> check(Session& s, const CheckArguments& a) {
   const bj::value *frozen = member_at(answer, "frozen"), *partial = member_at(answer, "partial");
   if (!frozen || !frozen->is_bool() || !partial || !partial->is_bool())
     return failed(fmt::format("the answer to GET {} does not say whether it is frozen", path));
-  s.exit_code = frozen->get_bool() ? kFrozen : partial->get_bool() ? kPartlyFrozen : kOpen;
+  s.exit_code = frozen->get_bool() ? kFrozen : partial->get_bool() ? kPartlyFrozen : kDone;
   if (is_for_a_program(s)) {
     s.console.out << value_text(s.output, answer);
   } else if (s.output == Output::kName) {

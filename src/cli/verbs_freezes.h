@@ -19,7 +19,4 @@ std::vector<std::string> job_titles(Client& client, const std::vector<std::strin
 // For flags: one that is given and empty is a variable that was not set, and means something else than none.
 std::string not_empty(const std::string& text);
 
-// The exit codes of `freeze check`; docs/cli.md promises them beside those of failure.h.
-enum CheckCode : int { kOpen = 0, kFrozen = 6, kPartlyFrozen = 7 };
-
 }  // namespace ctrlplane::cli

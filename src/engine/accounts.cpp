@@ -7,6 +7,7 @@
 #include "engine/entities.h"
 #include "engine/validate.h"
 #include "model/json.h"
+#include "model/json_writer.h"
 
 namespace ctrlplane {
 namespace {
@@ -108,12 +109,9 @@ Status valid_key(const State& state, std::string_view name, std::string_view pre
 KeyId put_new_key(Tx& tx, ApiKey row) {
   row.id = tx.ids.make<KeyId>();
   row.created_at = tx.now;
-  std::string details = details_of("user", row.user.str());
-  if (!row.grants.empty()) {
-    details.back() = ',';
-    details += details_of("grants", row.grants).substr(1);
-  }
-  tx.audit("api_key.create", row.id.str(), details);
+  JsonWriter details;
+  details.open().member("user", row.user).member_unless_empty("grants", row.grants).close();
+  tx.audit("api_key.create", row.id.str(), details.take());
   KeyId id = row.id;
   tx.put(std::move(row));
   return id;

@@ -133,25 +133,29 @@ std::vector<JobId> make_jobs(Tx& tx, const StartRequest& q, const TargetKey& key
   return started;
 }
 
-}  // namespace
-
-std::optional<Refusal> refusal(const State& state, Time now, const StartRequest& q, const TargetState& row) {
-  if (auto no = target_is_gone(state, q)) return no;
-  if (auto no = release_is_active(state, q)) return no;
-  if (auto no = is_frozen(state, now, q)) return no;
-  return refusal_but_for_freezes(state, now, q, row);
-}
-
-std::optional<Refusal> refusal_but_for_freezes(const State& state, Time now, const StartRequest& q,
-                                               const TargetState& row) {
-  if (auto no = target_is_gone(state, q)) return no;
-  if (auto no = release_is_active(state, q)) return no;
+Maybe other_reasons(const State& state, Time now, const StartRequest& q, const TargetState& row) {
   if (auto no = version_is_not_deployable(state, q)) return no;
   if (auto no = release_is_not_desired(q, row)) return no;
   if (auto no = attempts_are_used_up(state, now, q, row)) return no;
   if (auto no = rules_say_no(state, now, q)) return no;
   if (auto no = nobody_takes_it(state, q)) return no;
   return its_turn_comes_later(state, now, q);
+}
+
+}  // namespace
+
+std::optional<Refusal> refusal(const State& state, Time now, const StartRequest& q, const TargetState& row) {
+  if (auto no = target_is_gone(state, q)) return no;
+  if (auto no = release_is_active(state, q)) return no;
+  if (auto no = is_frozen(state, now, q)) return no;
+  return other_reasons(state, now, q, row);
+}
+
+std::optional<Refusal> refusal_but_for_freezes(const State& state, Time now, const StartRequest& q,
+                                               const TargetState& row) {
+  if (auto no = target_is_gone(state, q)) return no;
+  if (auto no = release_is_active(state, q)) return no;
+  return other_reasons(state, now, q, row);
 }
 
 Result<std::vector<JobId>> start(Tx& tx, const StartRequest& q, TargetState row) {

@@ -105,12 +105,6 @@ std::optional<Time> warning(const FreezeSettings& settings, Time from,
   return *expires_at - (is_short ? Duration{ttl.us / 10} : settings.warn_before);
 }
 
-std::string when_and_who(const Freeze& f) {
-  const std::string when = format_rfc3339(f.end());
-  return f.thawed_by.empty() ? fmt::format("the freeze expired at {}", when)
-                             : fmt::format("the freeze was thawed by {} at {}", f.thawed_by, when);
-}
-
 // Its time is up, though the timer may not have come by yet.
 bool is_over(const Freeze& f, Time now) { return f.end() <= now; }
 
@@ -118,7 +112,7 @@ Result<FreezeIx> open_freeze(const State& state, Time now, FreezeId id) {
   FreezeIx f = state.freezes.find(id);
   if (!f) return fail(ErrorCode::kNotFound, fmt::format("no freeze {}", id.str()));
   const Freeze& row = state.freezes[f].row;
-  if (is_over(row, now)) return fail(ErrorCode::kConflict, when_and_who(row));
+  if (is_over(row, now)) return fail(ErrorCode::kConflict, ending_of(row));
   return f;
 }
 
@@ -280,6 +274,12 @@ void note_passed(Tx& tx, FreezeIx f, VersionIx v, const PolicySkip* skip) {
 }
 
 }  // namespace
+
+std::string ending_of(const Freeze& f) {
+  const std::string when = format_rfc3339(f.end());
+  return f.thawed_by.empty() ? fmt::format("the freeze expired at {}", when)
+                             : fmt::format("the freeze was thawed by {} at {}", f.thawed_by, when);
+}
 
 std::unexpected<Error> frozen(const State& state, FreezeIx by) {
   const Freeze& row = state.freezes[by].row;

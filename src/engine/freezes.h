@@ -12,6 +12,9 @@ Reply update_freeze(Tx& tx, const UpdateFreeze& c);
 Reply thaw_freeze(Tx& tx, const ThawFreeze& c);
 Reply set_freeze_settings(Tx& tx, const SetFreezeSettings& c);
 
+// When it ended, and by whom.
+std::string ending_of(const Freeze& f);
+
 // kFrozen, and which freeze it is.
 std::unexpected<Error> frozen(const State& state, FreezeIx by);
 

@@ -88,7 +88,6 @@ Evaluation unreadable(const Question& q) {
 Evaluation ask(const Question& q, const BoundRule& b) { return b.rule ? b.rule->evaluate(q) : unreadable(q); }
 
 bool is_waived(const BoundRule& b, Waiver waiver) {
-  if (waiver == Waiver::kForced) return true;
   return waiver == Waiver::kReturn && b.rule && b.rule->waived_on_return();
 }
 
@@ -144,7 +143,6 @@ const RuleSet& rules_of(const State& state, TargetIx target) {
 
 Judgement judge(const State& state, Time now, TargetIx target, VersionIx version, Waiver waiver) {
   if (frozen_by(state, now, target, version)) return {.verdict = Verdict::kDenied, .frozen = true};
-  if (waiver == Waiver::kForced) return {};
   const RuleSet& set = rules_of(state, target);
   Question q{.state = state, .now = now, .target = target, .version = version, .rules = &set};
   const bool has_dependencies = !state.dependencies_of(version).empty();
@@ -333,7 +331,8 @@ bool is_edited(const State& state) {
 }
 
 void note_edit(State& state) {
-  if (state.policies.size() == 0 && !state.any_open_freezes()) {  // what versions say of themselves counts all the same
+  if (state.policies.size() == 0 &&
+      !state.any_open_freezes()) {  // what versions say of themselves counts all the same
     state.deployments.each([&](DeploymentIx d, const DeploymentSlot&) {
       if (depends(state, d, std::nullopt)) state.mark_deployment_dirty(d);
     });

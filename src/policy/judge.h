@@ -16,7 +16,6 @@ const RuleSet& rules_of(const State& state, TargetIx target);
 enum class Waiver : uint8_t {
   kNone,
   kReturn,  // the target goes back to what ran here before
-  kForced,  // a person took it upon themselves
 };
 
 struct Judgement {

@@ -140,12 +140,6 @@ std::string changed_text(const State& s, Time now, const Answer& answer) {
   return f ? freeze_text(s.id(), s.freezes[f].row, now) : std::string();
 }
 
-std::string when_it_ended(const Freeze& f) {
-  const std::string when = f.thawed_at ? format_rfc3339(*f.thawed_at) : "an unknown time";
-  return f.thawed_by.empty() ? fmt::format("the freeze expired at {}", when)
-                             : fmt::format("the freeze was thawed by {} at {}", f.thawed_by, when);
-}
-
 // What ended long ago has left memory, and has ended all the same.
 Status answer_changed(Call& c, FreezeId id, Command command) {
   return c.submit(c.workspace(), std::move(command), changed_text, [id](Call& call, Reply reply) {
@@ -155,7 +149,7 @@ Status answer_changed(Call& c, FreezeId id, Command command) {
     if (!unknown && !retired) return call.refuse(reply.error());
     auto status = call.later([id, unknown](Call& last) -> Status {
       Freeze row = TRY(stored_freeze(last, id));
-      if (unknown) return fail(ErrorCode::kConflict, when_it_ended(row));
+      if (unknown) return fail(ErrorCode::kConflict, ending_of(row));
       return last.reply(freeze_text(last.workspace(), row, last.now()));
     });
     if (!status) call.refuse(status.error());
