@@ -307,6 +307,8 @@ TEST(FreezesOverABrokenLine, are_sent_again_with_the_same_key) {
 
 TEST(FreezesOverABrokenLine, say_what_is_not_known_when_they_are_given_up) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
+  // Who runs the tests in the background may have had it ignored; then nobody would end the insisting.
+  auto before = ::signal(SIGINT, SIG_DFL);
   FakeServer server;
   server.refuse(kPost, 503, "{}");
   EXPECT_EXIT(run_at(server, {"freeze", "workspace", "--reason", "r", "--yes"},
@@ -316,6 +318,7 @@ TEST(FreezesOverABrokenLine, say_what_is_not_known_when_they_are_given_up) {
   EXPECT_EXIT(
       run_at(server, {"freeze", "system", "x", "--reason", "r"}, {.on_pause = [] { ::raise(SIGINT); }}),
       testing::ExitedWithCode(130), "Nothing was frozen");
+  ::signal(SIGINT, before);
 }
 
 TEST(FreezesOverABrokenLine, leave_signals_as_they_were) {
