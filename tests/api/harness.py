@@ -207,8 +207,12 @@ class Server:
                         return match.group(1)
                 left = deadline - time.monotonic()
                 assert left > 0, f"the server is not ready after {within} s:\n{self.output()}"
-                assert self.process.poll() is None, f"the server has ended:\n{self.output()}"
+                if self.process.poll() is not None:
+                    break
                 self._printed.wait(min(left, 0.2))
+        for reader in self._readers:  # what it said last may still be on its way
+            reader.join(timeout=10)
+        raise AssertionError(f"the server has ended:\n{self.output()}")
 
     def output(self):
         return "\n".join([*self.stdout, *self.stderr])
