@@ -4,6 +4,7 @@
 
 #include <fmt/core.h>
 
+#include "engine/bracket_order.h"
 #include "engine/context.h"
 #include "engine/freezes.h"
 #include "engine/jobs.h"
@@ -30,13 +31,14 @@ Maybe release_is_active(const State& state, const StartRequest& q) {
 
 // Also for what a person forces.
 Maybe is_frozen(const State& state, Time now, const StartRequest& q) {
-  FreezeIx f = policy::frozen_by(state, now, q.target, q.version);
+  FreezeIx f = policy::frozen_by(state, now, q.target, q.version, q.group);
   if (!f) return {};
   return Refusal{.why = policy::frozen_message(state.freezes[f].row), .frozen_by = f};
 }
 
 Maybe its_turn_comes_later(const State& state, Time now, const StartRequest& q) {
   if (q.cause == JobCause::kForce || q.cause == JobCause::kRedeploy) return {};
+  if (q.group && state.groups[q.group].row.started()) return {};
   auto turn = policy::resume_turn(state, now, q.target, q.version);
   if (!turn) return {};
   return Refusal{fmt::format("held work is let go at a pace; its turn comes {}", format_rfc3339(*turn)),
@@ -54,7 +56,8 @@ Maybe version_is_not_deployable(const State& state, const StartRequest& q) {
 
 // A person's redeploy, a forced start and a rollback begin a new chain of attempts.
 bool begins_a_chain(const StartRequest& q) {
-  return q.cause == JobCause::kRedeploy || q.cause == JobCause::kForce || q.cause == JobCause::kRollback;
+  return q.new_chain || q.cause == JobCause::kRedeploy || q.cause == JobCause::kForce ||
+         q.cause == JobCause::kRollback;
 }
 
 // Without a retry rule a release has one attempt. With several, every one of them must agree.
@@ -82,7 +85,7 @@ Maybe release_is_not_desired(const StartRequest& q, const TargetState& row) {
 }
 
 Maybe rules_say_no(const State& state, Time now, const StartRequest& q) {
-  if (q.cause == JobCause::kForce) return {};
+  if (q.cause == JobCause::kForce || q.group) return {};
   policy::Waiver waiver =
       q.cause == JobCause::kRollback ? policy::Waiver::kReturn : waiver_for(state, q.target, q.version);
   policy::Judgement j = policy::judge(state, now, q.target, q.version, waiver);
@@ -93,6 +96,48 @@ Maybe rules_say_no(const State& state, Time now, const StartRequest& q) {
                               : x.evaluation.message,
                      j.next_at};
   return Refusal{"a policy does not allow it", j.next_at};
+}
+
+// What belongs to a bracket is started by its group, in its turn; or by a person, alone, while no group is at
+// work on the resource.
+Maybe bracket_says_no(const State& state, Time now, const StartRequest& q) {
+  if (q.group) {
+    const GroupSlot& group = state.groups[q.group];
+    const TargetSlot& slot = state.at(q.target);
+    const MemberSlot* m = group.member(state.deployments[slot.deployment].row.id);
+    if (!m || !group.row.active()) return Refusal{"its bracket group does not execute"};
+    auto wait = m->row.outcome == MemberOutcome::kRollingBack ? must_wait_to_go_back(state, group, *m)
+                                                              : must_wait(state, now, group, *m);
+    return wait ? Maybe(Refusal{*wait}) : std::nullopt;
+  }
+  for (GroupIx g : state.resources[state.at(q.target).resource].groups) {
+    const GroupSlot& group = state.groups[g];
+    if (group.row.active() && group.member(state.deployments[state.at(q.target).deployment].row.id))
+      return Refusal{fmt::format("Bracket group {} executing on this resource", group.row.id.str())};
+  }
+  const bool by_person = q.cause == JobCause::kForce || q.cause == JobCause::kRedeploy;
+  if (by_person || !policy::bracket_of(state, q.target)) return {};
+  if (policy::is_bracket_skipped(state, now, q.target, q.version)) return {};
+  return Refusal{"it belongs to a bracket, whose groups start it"};
+}
+
+std::vector<RuleId> slots_for(const State& state, const StartRequest& q) {
+  std::vector<RuleId> needed = policy::slots_needed(state, q.target);
+  // A group has taken what it needs; a rule that came later does not stop it half-way.
+  if (q.group)
+    std::erase_if(needed, [&](RuleId rule) {
+      return !state.holds_slot(rule, state.resources[state.at(q.target).resource].row.id);
+    });
+  return needed;
+}
+
+// The last check: only who may do everything else waits in line.
+Maybe no_slot_is_free(const State& state, Time now, const StartRequest& q) {
+  const std::vector<RuleId> needed = slots_for(state, q);
+  if (needed.empty()) return {};
+  auto no = no_slot(state, needed, policy::place_in_line(state, now, q.target, q.version));
+  if (!no) return {};
+  return Refusal{.why = no->why, .no_slot = no};
 }
 
 Maybe nobody_takes_it(const State& state, const StartRequest& q) {
@@ -110,6 +155,8 @@ Job new_job(Tx& tx, const StartRequest& q, const TargetKey& key, AgentIx a) {
   job.resource_part = resource_part(tx, target.resource);
   job.created_at = job.updated_at = tx.now;
   job.timeout = tx.state.deployments[target.deployment].row.job_timeout;
+  if (q.group) job.group = tx.state.groups[q.group].row.id;
+  job.slots = slots_for(tx.state, q);
   return job;
 }
 
@@ -137,9 +184,11 @@ Maybe other_reasons(const State& state, Time now, const StartRequest& q, const T
   if (auto no = version_is_not_deployable(state, q)) return no;
   if (auto no = release_is_not_desired(q, row)) return no;
   if (auto no = attempts_are_used_up(state, now, q, row)) return no;
+  if (auto no = bracket_says_no(state, now, q)) return no;
   if (auto no = rules_say_no(state, now, q)) return no;
   if (auto no = nobody_takes_it(state, q)) return no;
-  return its_turn_comes_later(state, now, q);
+  if (auto no = its_turn_comes_later(state, now, q)) return no;
+  return no_slot_is_free(state, now, q);
 }
 
 }  // namespace
@@ -167,6 +216,7 @@ Result<std::vector<JobId>> start(Tx& tx, const StartRequest& q, TargetState row)
     row.attempts = 0;
   }
   const TargetKey key = row.key;
+  if (!q.group) take_slots(tx, slots_for(tx.state, q), key.resource, std::nullopt);
   tx.put(Release{q.release, key, tx.state.versions[q.version].row.id, Digest{}, tx.now});
   tx.put(std::move(row));
 
@@ -177,7 +227,10 @@ void hold_again(Tx& tx, TargetIx t, const Job& stopped) {
   const StartRequest q{t, tx.state.versions.find(stopped.version), stopped.release, stopped.cause};
   if (!q.version || target_is_gone(tx.state, q) || release_is_active(tx.state, q)) return;
   if (version_is_not_deployable(tx.state, q) || tx.state.at(t).desired_release != stopped.release) return;
-  make_jobs(tx, q, tx.state.key_of(t));
+  const TargetKey key = tx.state.key_of(t);
+  if (no_slot_is_free(tx.state, tx.now, q)) return;
+  take_slots(tx, slots_for(tx.state, q), key.resource, std::nullopt);
+  make_jobs(tx, q, key);
 }
 
 }  // namespace ctrlplane

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "engine/slots.h"
 #include "engine/tx.h"
 
 namespace ctrlplane {
@@ -16,13 +17,16 @@ struct StartRequest {
   VersionIx version;
   ReleaseId release;
   JobCause cause = JobCause::kPolicy;
+  GroupIx group = {};      // the bracket group that it works for
+  bool new_chain = false;  // attempts are counted from here
 };
 
 struct Refusal {
-  std::string why;                   // in words for people
-  std::optional<Time> next_at = {};  // when time alone may change it
-  bool attempts_used_up = false;     // for good: a rollback rule may act on it
-  FreezeIx frozen_by = {};           // its end wakes the target
+  std::string why;                     // in words for people
+  std::optional<Time> next_at = {};    // when time alone may change it
+  bool attempts_used_up = false;       // for good: a rollback rule may act on it
+  FreezeIx frozen_by = {};             // its end wakes the target
+  std::optional<NoSlot> no_slot = {};  // it waits in line
 };
 
 // Why a start is refused now; nullopt if it may start. `row` is the target's row as the caller is about to

@@ -244,6 +244,19 @@ struct SetFreezeSettings {
   FreezeSettings settings;
 };
 
+// ---- Bracket groups ------------------------------------------------------------------------------------
+
+enum class GroupAction : uint8_t { kCloseNow, kRetry, kSkipMember, kFinish, kAbort, kClearQuarantine };
+// What a person does about a group. What follows from it is decided in the next reconcile step.
+struct ActOnGroup {
+  GroupId group;
+  GroupAction action = GroupAction::kRetry;
+  std::optional<DeploymentId> deployment = {};  // retry: only this member; skip_member: which
+  bool relock = false;                          // retry: with the newest eligible version
+  bool run_post_hooks = false;                  // abort
+  std::string reason = {};
+};
+
 // ---- Notification channels ---------------------------------------------------------------------------
 
 struct UpsertChannel {
@@ -384,10 +397,10 @@ using Command =
                  DeleteDeployment, LinkDeployment, LinkEnvironment, CreateVersion, SetVersionStatus,
                  SetVersionDependency, DeleteVersionDependency, UpsertPolicy, DeletePolicy, SetApproval,
                  CreateSkip, DeleteSkip, CreateFreeze, UpdateFreeze, ThawFreeze, SetFreezeSettings,
-                 UpsertChannel, DeleteChannel, TestChannel, UpsertProvider, DeleteProvider, UpsertResource,
-                 DeleteResource, SetProviderResources, UpsertAgent, DeleteAgent, ClaimJob, ReportJob,
-                 Heartbeat, CancelJob, DecideJob, RedeployTarget, ForceDeploy, ClearRollback, BeginSend,
-                 FinishSend, Query>;
+                 ActOnGroup, UpsertChannel, DeleteChannel, TestChannel, UpsertProvider, DeleteProvider,
+                 UpsertResource, DeleteResource, SetProviderResources, UpsertAgent, DeleteAgent, ClaimJob,
+                 ReportJob, Heartbeat, CancelJob, DecideJob, RedeployTarget, ForceDeploy, ClearRollback,
+                 BeginSend, FinishSend, Query>;
 
 struct Idempotency {
   Digest key;   // of actor, route and the client's key

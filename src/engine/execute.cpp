@@ -1,6 +1,7 @@
 #include "engine/execute.h"
 
 #include "engine/admission.h"
+#include "engine/brackets.h"
 #include "engine/entities.h"
 #include "engine/freezes.h"
 #include "engine/jobs.h"
@@ -60,6 +61,7 @@ struct Runner {
   Reply operator()(const UpdateFreeze& c) { return update_freeze(tx, c); }
   Reply operator()(const ThawFreeze& c) { return thaw_freeze(tx, c); }
   Reply operator()(const SetFreezeSettings& c) { return set_freeze_settings(tx, c); }
+  Reply operator()(const ActOnGroup& c) { return act_on_group(tx, c); }
   Reply operator()(const UpsertChannel& c) { return upsert_channel(tx, c); }
   Reply operator()(const DeleteChannel& c) { return delete_channel(tx, c); }
   Reply operator()(const TestChannel& c) { return test_channel(tx, c); }

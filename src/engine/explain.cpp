@@ -51,8 +51,9 @@ std::string summary_of(const State& state, Time now, TargetIx target, const Plan
   if (slot.first_job) {
     const Job& job = state.jobs[slot.first_job].row;
     const VersionIx version = state.jobs[slot.first_job].version;
-    if (FreezeIx f;
-        job.status == JobStatus::kPending && version && (f = policy::frozen_by(state, now, target, version)))
+    const GroupIx group = job.group ? state.groups.find(*job.group) : GroupIx{};
+    if (FreezeIx f; job.status == JobStatus::kPending && version &&
+                    (f = policy::frozen_by(state, now, target, version, group)))
       return fmt::format("{} is held (job {}). {}", tag_of(state, version), job.id.str(),
                          policy::frozen_message(state.freezes[f].row));
     return fmt::format("{} is being deployed (job {} is {})", tag_of(state, version), job.id.str(),

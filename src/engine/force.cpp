@@ -4,6 +4,8 @@
 #include <fmt/core.h>
 
 #include "engine/admission.h"
+#include "engine/bracket_order.h"
+#include "engine/brackets.h"
 #include "engine/entities.h"
 #include "engine/freezes.h"
 #include "engine/select.h"
@@ -19,6 +21,13 @@ Reply force_deploy(Tx& tx, const ForceDeploy& c) {
   VersionIx v = tx.state.versions.find(c.version);
   if (!v || tx.state.versions[v].deployment != tx.state.at(t).deployment)
     return fail(ErrorCode::kNotFound, fmt::format("no version {} of this deployment", c.version.str()));
+  if (is_failed_lock(tx.state, t, v)) {  // that is a retry of the group that waits for it
+    const ActOnGroup retry{.group = tx.state.groups[active_group_of(tx.state, t)].row.id,
+                           .action = GroupAction::kRetry,
+                           .deployment = c.target.deployment,
+                           .reason = c.reason};
+    return act_on_group(tx, retry);
+  }
   ReleaseId release = v == tx.state.at(t).current_version ? tx.state.at(t).current_release
                                                           : release_id(c.target, c.version, Digest{});
   TargetState row = tx.state.row_of(t);

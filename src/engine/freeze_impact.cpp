@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "engine/bracket_order.h"
+
 namespace ctrlplane {
 namespace {
 
@@ -54,6 +56,16 @@ bool names(const Freeze& f, const TargetKey& key) {
   return false;
 }
 
+bool is_left(const MemberSlot& m) {
+  switch (m.row.outcome) {
+    case MemberOutcome::kWaiting:
+    case MemberOutcome::kRunning:
+    case MemberOutcome::kFailed:
+    case MemberOutcome::kRollingBack: return takes_part(m);
+    default: return takes_part(m) && m.row.next_version.has_value();
+  }
+}
+
 }  // namespace
 
 Result<FreezeOutline> FreezeOutline::of(Freeze row) {
@@ -82,6 +94,28 @@ std::vector<JobIx> jobs_in_flight_under(const State& state, const FreezeOutline&
   }
   std::sort(found.begin(), found.end(),
             [&](JobIx a, JobIx b) { return state.jobs[a].row.id < state.jobs[b].row.id; });
+  return found;
+}
+
+std::vector<OpenBracket> open_brackets_under(const State& state, const FreezeOutline& freeze) {
+  std::vector<OpenBracket> found;
+  state.groups.each([&](GroupIx g, const GroupSlot& group) {
+    if (!group.row.active()) return;
+    OpenBracket open{.group = g};
+    bool covered = false;
+    for (const MemberSlot& m : group.members) {
+      if (!is_left(m)) continue;
+      ++open.members_left;
+      const TargetIx t = target_of(state, group, m);
+      covered = covered || (t && freeze.covers(state, t, m.version));
+    }
+    if (covered) found.push_back(open);
+  });
+  auto age = [&](const OpenBracket& o) {
+    return std::pair(state.groups[o.group].row.created_at, state.groups[o.group].row.id);
+  };
+  std::sort(found.begin(), found.end(),
+            [&](const OpenBracket& a, const OpenBracket& b) { return age(a) < age(b); });
   return found;
 }
 

@@ -23,6 +23,13 @@ struct FreezeOutline {
 // The jobs that agents have, oldest first: exact at the moment of asking.
 std::vector<JobIx> jobs_in_flight_under(const State& state, const FreezeOutline& freeze);
 
+// Bracket groups at work that it would stop half-way: with something left to do that it covers. Oldest first.
+struct OpenBracket {
+  GroupIx group;
+  size_t members_left = 0;  // whether covered or not
+};
+std::vector<OpenBracket> open_brackets_under(const State& state, const FreezeOutline& freeze);
+
 struct FreezeCount {
   uint64_t targets = 0;
   uint64_t undetermined = 0;  // of these: only a version could tell, or the selector fails

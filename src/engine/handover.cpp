@@ -41,7 +41,9 @@ Result<Job> hand_over(Tx& tx, JobIx j, const Recipient& to) {
   if (tx.state.at(slot.target).desired_release != slot.row.release)
     return fail(ErrorCode::kConflict, "another release is desired by now");
   if (!slot.version) return fail(ErrorCode::kConflict, "its version is gone");
-  if (FreezeIx f = policy::frozen_by(tx.state, tx.now, slot.target, slot.version)) return frozen(tx.state, f);
+  const GroupIx group = slot.row.group ? tx.state.groups.find(*slot.row.group) : GroupIx{};
+  if (FreezeIx f = policy::frozen_by(tx.state, tx.now, slot.target, slot.version, group))
+    return frozen(tx.state, f);
   TRY(may_go_on(tx, slot));
   note_passage(tx, slot.target, slot.version);
   Job job = slot.row;
@@ -50,6 +52,11 @@ Result<Job> hand_over(Tx& tx, JobIx j, const Recipient& to) {
   job.fences_itself = to.fences_itself;
   job.handed_over_at = job.updated_at = tx.now;
   tx.put(job);
+  if (group && !tx.state.groups[group].row.handed_over_at) {
+    BracketGroup row = tx.state.groups[group].row;
+    row.handed_over_at = tx.now;
+    tx.put(std::move(row));
+  }
   if (!to.instance.empty()) tx.state.set_lease(j, tx.uptime + kAgentLease);
   return job;
 }

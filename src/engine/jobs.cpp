@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include "engine/admission.h"
+#include "engine/brackets.h"
 #include "engine/handover.h"
 #include "engine/outbox.h"
 #include "engine/settings.h"
@@ -115,10 +116,13 @@ void end_attempt(Tx& tx, TargetIx t, std::vector<Job> attempt, const Job& last) 
   const bool stopped = std::any_of(attempt.begin(), attempt.end(), [](const Job& j) {
     return j.stopped_by && j.status != JobStatus::kSuccessful;
   });
+  const bool successful = std::all_of(attempt.begin(), attempt.end(),
+                                      [](const Job& j) { return j.status == JobStatus::kSuccessful; });
   for (Job& job : attempt) {
     job.live = false;
     tx.put(std::move(job));
   }
+  note_member_attempt(tx, last, successful);
   if (!row) return;
   forget_denied(tx.state, t, *row);
   bool became_current = row->current_since == tx.now && row->current_version == last.version;

@@ -7,6 +7,7 @@
 #include "engine/entities.h"
 #include "engine/validate.h"
 #include "model/json_writer.h"
+#include "policy/compiled.h"
 #include "policy/registry.h"
 
 namespace ctrlplane {
@@ -80,6 +81,91 @@ std::vector<PolicyRule> rules_of(Tx& tx, const UpsertPolicy& c, const Policy* be
   return out;
 }
 
+// ---- Cycles in a bracket -----------------------------------------------------------------------------
+
+// The deployments of a bracket, and who of them waits for whom.
+class BracketOrder {
+ public:
+  BracketOrder(const State& state, const policy::BracketTerms& bracket) {
+    state.deployments.each([&](DeploymentIx, const DeploymentSlot& slot) {
+      if (slot.members.leaving) return;
+      for (const auto& selector : {bracket.members, bracket.pre_hooks, bracket.post_hooks})
+        if (selector && selector->match({.deployment = &slot.row}) == Match::kYes) {
+          members_.push_back(&slot.row);
+          break;
+        }
+    });
+    std::sort(members_.begin(), members_.end(),
+              [](const Deployment* a, const Deployment* b) { return a->name < b->name; });
+    looked_.resize(members_.size());
+  }
+
+  void add(const policy::DependencyTerms& terms) {
+    Wait& wait = waits_.emplace_back();
+    for (size_t i = 0; i < members_.size(); ++i) {
+      wait.who.push_back(terms.applies(*members_[i]));
+      if (terms.selects(*members_[i], nullptr)) wait.on.push_back(i);
+    }
+  }
+
+  // As `a → b → a`; empty: there is an order.
+  std::string cycle() {
+    for (size_t i = 0; i < members_.size(); ++i)
+      if (follow(i)) break;
+    return text_;
+  }
+
+ private:
+  struct Wait {
+    std::vector<bool> who;
+    std::vector<size_t> on;
+  };
+
+  bool follow(size_t i) {
+    if (auto again = std::find(path_.begin(), path_.end(), i); again != path_.end()) {
+      for (; again != path_.end(); ++again) text_ += members_[*again]->name + " → ";
+      text_ += members_[i]->name;
+      return true;
+    }
+    if (looked_[i]) return false;
+    looked_[i] = true;
+    path_.push_back(i);
+    for (const Wait& wait : waits_) {
+      if (!wait.who[i]) continue;
+      for (size_t on : wait.on)
+        if (on != i && follow(on)) return true;
+    }
+    path_.pop_back();
+    return false;
+  }
+
+  std::vector<const Deployment*> members_;
+  std::vector<Wait> waits_;
+  std::vector<bool> looked_;
+  std::vector<size_t> path_;
+  std::string text_;
+};
+
+// Among the deployments there are now. What asks for a version depends on what runs: a group finds out.
+Status brackets_have_an_order(const State& state, const std::vector<RuleInput>& rules) {
+  std::vector<policy::CompiledRule> compiled;
+  for (const RuleInput& in : rules)
+    compiled.push_back(policy::compile_rule({.type = in.type, .body = in.body}));
+  for (size_t i = 0; i < compiled.size(); ++i) {
+    const policy::BracketTerms* bracket = compiled[i].rule ? compiled[i].rule->bracket() : nullptr;
+    if (!bracket) continue;
+    BracketOrder order(state, *bracket);
+    for (const policy::CompiledRule& other : compiled)
+      if (const auto* terms = other.rule ? other.rule->dependency() : nullptr;
+          terms && !terms->on->uses("version"))
+        order.add(*terms);
+    if (std::string cycle = order.cycle(); !cycle.empty())
+      return invalid(fmt::format("rules[{}].deploymentBracket", i),
+                     fmt::format("its deployments would wait for each other: {}", cycle));
+  }
+  return {};
+}
+
 // A rule that is gone has nothing to skip.
 void erase_skips_of_gone_rules(Tx& tx, const Policy& before) {
   std::set<RuleId> gone;
@@ -120,6 +206,15 @@ const Approval* approval_by(const State& state, VersionIx v, EnvironmentId envir
   return nullptr;
 }
 
+bool is_limit(const State& state, RuleId id) {
+  const PolicyIx p = state.policy_of(id);
+  if (!p) return false;
+  const auto& rules = state.policies[p].row.rules;
+  return std::any_of(rules.begin(), rules.end(), [&](const PolicyRule& rule) {
+    return rule.id == id && rule.type == "resourceConcurrency";
+  });
+}
+
 std::string details_of(const PolicySkip& s) {
   JsonWriter w;
   w.open().member("rule", s.rule).member("version", s.version);
@@ -133,6 +228,7 @@ std::string details_of(const PolicySkip& s) {
 
 Reply upsert_policy(Tx& tx, const UpsertPolicy& c) {
   TRY(valid_policy(c));
+  TRY(brackets_have_an_order(tx.state, c.rules));
   const PolicyIx p = c.id ? tx.state.policies.find(*c.id) : PolicyIx{};
   TRY(rule_ids_are_free(tx.state, c, p));
   const std::optional<Policy> before = p ? std::optional(tx.state.policies[p].row) : std::nullopt;
@@ -203,6 +299,8 @@ Reply create_skip(Tx& tx, const CreateSkip& c) {
   TRY(optional_text("reason", c.reason));
   if (!tx.state.policy_of(c.rule) && !tx.state.freezes.find(FreezeId{c.rule.uuid}))
     return fail(ErrorCode::kNotFound, fmt::format("no rule {}", c.rule.str()));
+  if (is_limit(tx.state, c.rule))
+    return invalid("ruleId", "is a concurrency limit, which holds for everything: raise the limit instead");
   TRY(known_version(tx.state, c.version));
   if (c.environment) TRY(known_environment(tx.state, *c.environment));
   if (c.resource && !tx.state.resources.find(*c.resource))

@@ -176,6 +176,64 @@ TEST_F(PolicyCommands, a_rule_belongs_to_one_policy) {
   world.must(policy({retry(1, id<RuleId>(1))}));
 }
 
+// ---- Brackets ------------------------------------------------------------------------------------------
+
+struct BracketPolicies : PolicyCommands {
+  BracketPolicies() {
+    for (std::string name : {"a", "b", "c"})
+      world.must(UpsertDeployment{.name = name, .resource_selector = "true", .agent_selector = "true"});
+  }
+  static UpsertPolicy::RuleInput bracket(std::string selector = "true") {
+    return rule("deploymentBracket",
+                R"({"deploymentSelector":")" + selector + R"(","readinessMode":"immediate"})");
+  }
+  static UpsertPolicy::RuleInput waits(std::string who, std::string on) {
+    return rule("deploymentDependency", R"({"appliesTo":")" + who + R"(","dependsOn":")" + on + R"("})");
+  }
+  static std::string named(std::string name) { return "deployment.name == '" + name + "'"; }
+};
+
+TEST_F(BracketPolicies, whose_deployments_would_wait_for_each_other_are_refused) {
+  const auto ab = waits(named("a"), named("b")), bc = waits(named("b"), named("c"));
+  EXPECT_TRUE(world.run(policy({bracket(), ab, bc})));
+  const Error no = refused(policy({ab, bc, waits(named("c"), named("a")), bracket()}));
+  EXPECT_EQ(no.code, ErrorCode::kInvalid);
+  ASSERT_EQ(no.details.size(), 1u);
+  EXPECT_EQ(no.details[0].path, "rules[3].deploymentBracket");
+  EXPECT_EQ(no.details[0].message, "its deployments would wait for each other: a → b → c → a");
+  // Without appliesTo a rule is about all, and each of the two waits for the other.
+  const Error both = refused(
+      policy({bracket(), rule("deploymentDependency", R"({"dependsOn":"deployment.name in ['b','c']"})")}));
+  ASSERT_EQ(both.details.size(), 1u);
+  EXPECT_EQ(both.details[0].message, "its deployments would wait for each other: b → c → b");
+}
+
+TEST_F(BracketPolicies, have_an_order_as_far_as_can_be_seen) {
+  const auto ab = waits(named("a"), named("b")), ba = waits(named("b"), named("a"));
+  EXPECT_TRUE(world.run(policy({ab, ba}))) << "no bracket";
+  EXPECT_TRUE(world.run(policy({ab, ba, bracket(named("a"))}))) << "only one of them is in it";
+  EXPECT_TRUE(world.run(policy({ab, waits(named("b"), named("a") + " && version.tag != 'x'"), bracket()})))
+      << "that depends on what runs";
+  EXPECT_TRUE(world.run(
+      policy({rule("deploymentDependency", R"({"dependsOn":"deployment.name == 'a'"})"), bracket()})))
+      << "what all wait for does not wait for itself";
+  // Hooks are in it too, whatever its selector says.
+  auto hooked = bracket(named("a"));
+  hooked.body = *Json::parse_object(
+      R"({"deploymentSelector":"deployment.name == 'a'","preHookSelector":"deployment.name == 'b'",)"
+      R"("readinessMode":"immediate"})");
+  EXPECT_EQ(refused(policy({ab, ba, hooked})).code, ErrorCode::kInvalid);
+}
+
+TEST_F(BracketPolicies, are_checked_against_the_deployments_there_are) {
+  const auto ax = waits(named("a"), named("x")), xa = waits(named("x"), named("a"));
+  const PolicyId p{world.must(policy({ax, xa, bracket()}))};
+  world.must(UpsertDeployment{.name = "x", .resource_selector = "true", .agent_selector = "true"});
+  UpsertPolicy again = policy({ax, xa, bracket()});
+  again.id = p;
+  EXPECT_EQ(refused(again).code, ErrorCode::kInvalid);
+}
+
 // ---- Approvals -----------------------------------------------------------------------------------------
 
 TEST_F(PolicyCommands, an_approval_is_for_every_environment_that_shares_a_system) {
@@ -274,6 +332,18 @@ TEST_F(PolicyCommands, a_skip_of_what_does_not_exist_is_refused) {
   EXPECT_EQ(code({r, version, {}, id<ResourceId>(1)}), ErrorCode::kNotFound);
   EXPECT_EQ(code({r, version, {}, {}, world.now}), ErrorCode::kInvalid);
   EXPECT_EQ(world.rows.count<PolicySkip>(), 0u);
+}
+
+TEST_F(PolicyCommands, a_concurrency_limit_is_not_skipped) {
+  const PolicyId p{world.must(
+      policy({cooldown(5), rule("resourceConcurrency",
+                                R"({"groupSelector":"true","limitType":"count","limitValue":1})")}))};
+  const Error no = refused(CreateSkip{.rule = stored(p).rules[1].id, .version = version});
+  EXPECT_EQ(no.code, ErrorCode::kInvalid);
+  ASSERT_EQ(no.details.size(), 1u);
+  EXPECT_EQ(no.details[0].path, "ruleId");
+  EXPECT_NE(no.details[0].message.find("raise the limit"), std::string::npos);
+  EXPECT_TRUE(world.run(CreateSkip{.rule = stored(p).rules[0].id, .version = version}));
 }
 
 TEST_F(PolicyCommands, a_skip_ends_at_its_time_also_after_a_reload) {

@@ -5,10 +5,13 @@
 #include <fmt/core.h>
 
 #include "engine/admission.h"
+#include "engine/bracket_order.h"
+#include "engine/brackets.h"
 #include "engine/entities.h"
 #include "engine/freezes.h"
 #include "engine/jobs.h"
 #include "engine/select.h"
+#include "policy/brackets.h"
 #include "policy/freezes.h"
 #include "policy/judge.h"
 
@@ -48,7 +51,8 @@ void send_held(Tx& tx, TargetIx t) {
     const JobSlot& slot = tx.state.jobs[j];
     auto id = slot.row.status == JobStatus::kPending ? tx.state.outbox_of(slot.row.id) : std::nullopt;
     if (!id || tx.state.outbox.at(*id).next_attempt_at != Time::never()) continue;
-    if (!slot.version || policy::frozen_by(tx.state, tx.now, t, slot.version)) continue;
+    const GroupIx group = slot.row.group ? tx.state.groups.find(*slot.row.group) : GroupIx{};
+    if (!slot.version || policy::frozen_by(tx.state, tx.now, t, slot.version, group)) continue;
     OutboxItem item = tx.state.outbox.at(*id);
     item.next_attempt_at = tx.now;
     tx.put(std::move(item));
@@ -71,14 +75,6 @@ bool must_be_restored(const TargetSlot& slot) {
          slot.chain_release != slot.current_release;
 }
 
-bool says_go_back(const State& state, TargetIx t) {
-  JobStatus last = state.at(t).last_status;
-  const auto& rules = policy::rules_of(state, t).rollbacks;
-  return std::any_of(rules.begin(), rules.end(), [&](const std::vector<JobStatus>* on) {
-    return std::find(on->begin(), on->end(), last) != on->end();
-  });
-}
-
 // The target is gone for good: what was not handed over must not start. What runs goes on to its end, and
 // what has ended waits for it: the attempt counts as a whole should the target return.
 void tidy_stranded(Tx& tx, JobId id) {
@@ -97,6 +93,17 @@ void tidy_stranded(Tx& tx, JobId id) {
   }
 }
 
+// A bracket decides for its members, unless a person has said that it is not to stand in the way.
+bool is_left_to_bracket(const State& state, Time now, TargetIx t, Selection& chosen) {
+  const bool at_work = static_cast<bool>(active_group_of(state, t));
+  const bool member = at_work || policy::bracket_of(state, t);
+  if (member && (at_work || !policy::any_bracket_skips(state, t))) return true;
+  chosen = select_version(state, now, t);
+  if (!member) return false;
+  return chosen.kind != Selection::Kind::kVersion ||
+         !policy::is_bracket_skipped(state, now, t, chosen.version);
+}
+
 }  // namespace
 
 Plan plan(const State& state, Time now, TargetIx t) {
@@ -106,7 +113,18 @@ Plan plan(const State& state, Time now, TargetIx t) {
     p.supersede = not_handed_over(state, t, ReleaseId{});
     return p;
   }
-  Selection chosen = select_version(state, now, t);
+  Selection chosen{Selection::Kind::kHold};
+  if (is_left_to_bracket(state, now, t, chosen)) {
+    p.bracketed = true;
+    p.version = slot.desired_version;
+    p.release = slot.desired_release;
+    if (auto wait = member_wait(state, now, t)) {
+      if (wait->version) p.version = wait->version;
+      p.waiting_for = wait->why;
+      p.look_again = wait->next_at;
+    }
+    return p;
+  }
   p.version = slot.desired_version;
   p.release = slot.desired_release;
   if (chosen.kind != Selection::Kind::kHold) {
@@ -142,6 +160,7 @@ Plan plan(const State& state, Time now, TargetIx t) {
   p.start = !no;
   if (!no) return p;
   p.waiting_for = no->why;
+  p.no_slot = no->no_slot;
   if (no->next_at) p.look_again = p.look_again ? std::min(*p.look_again, *no->next_at) : no->next_at;
   // What runs here, and failed when it was deployed again, stays: there is no telling that the one before is
   // better.
@@ -150,7 +169,9 @@ Plan plan(const State& state, Time now, TargetIx t) {
 }
 
 void reconcile(Tx& tx, TargetIx t) {
+  advance_brackets_of(tx, t);
   Plan p = plan(tx.state, tx.now, t);
+  if (!p.bracketed) wait_for_slots(tx.state, t, p.no_slot);
   if (p.look_again) tx.state.wake_at(t, *p.look_again);
   send_held(tx, t);
   if (p.empty()) return;
@@ -183,7 +204,8 @@ std::string describe(const State& state, const Plan& p) {
 
 bool has_work(const State& state) {
   return !state.settled() || policy::is_edited(state) || state.any_changed_pairs() || state.any_stranded() ||
-         state.any_unheard() || state.any_to_stop() || state.any_dirty();
+         state.any_unheard() || state.any_to_stop() || state.any_idle_slots() || state.any_dirty_groups() ||
+         state.any_dirty();
 }
 
 bool work(Tx& tx) {
@@ -205,6 +227,14 @@ bool work(Tx& tx) {
   }
   if (tx.state.any_changed_pairs()) {
     for (auto [d, e] : tx.state.take_changed_pairs()) policy::note_membership(tx.state, tx.now, d, e);
+    return true;
+  }
+  if (tx.state.any_idle_slots()) {
+    if (auto slot = tx.state.pop_idle_slot()) release_slot(tx, *slot);
+    return true;
+  }
+  if (auto g = tx.state.pop_dirty_group()) {
+    advance_group(tx, *g);
     return true;
   }
   if (auto job = tx.state.pop_stranded()) {

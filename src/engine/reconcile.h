@@ -1,6 +1,7 @@
 // What the engine does by itself: brings targets to what they should run, and acts when time is up.
 #pragma once
 
+#include "engine/slots.h"
 #include "engine/tx.h"
 
 namespace ctrlplane {
@@ -17,6 +18,8 @@ struct Plan {
   VersionIx deny;                  // failed here for good, and a rollback rule says to go back
   std::string waiting_for;         // why it does not start, for people
   std::optional<Time> look_again;  // when time alone may change the plan
+  std::optional<NoSlot> no_slot;   // everything else allows it: it waits in line
+  bool bracketed = false;          // a bracket decides for it
 
   bool empty() const { return !set_desired && supersede.empty() && !start && !deny; }
 };

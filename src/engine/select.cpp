@@ -65,11 +65,13 @@ policy::Waiver waiver_for(const State& state, TargetIx t, VersionIx v) {
   return goes_back ? policy::Waiver::kReturn : policy::Waiver::kNone;
 }
 
-Selection select_version(const State& state, Time now, TargetIx t) {
+Selection select_version(const State& state, Time now, TargetIx t, policy::Ask ask) {
   using Kind = Selection::Kind;
   const TargetSlot& target = state.at(t);
   // What a person forced runs to its end before anything else is wanted.
-  if (target.first_job && state.jobs[target.first_job].row.cause == JobCause::kForce) return {Kind::kHold};
+  const bool locks = ask == policy::Ask::kLock;
+  if (!locks && target.first_job && state.jobs[target.first_job].row.cause == JobCause::kForce)
+    return {Kind::kHold};
   const bool stands = current_stands(state, now, t);
   Selection result{Kind::kNothing};
   bool frozen = false;
@@ -81,17 +83,20 @@ Selection select_version(const State& state, Time now, TargetIx t) {
     if (!is_deployable(state, target, v) || is_denied(target, v)) continue;
     // After a rollback only what has run here before is gone back to.
     if (is_behind_rollback(state, target, v) && !was_current(target, v)) continue;
-    policy::Judgement j = policy::judge(state, now, t, v, waiver_for(state, t, v));
+    policy::Judgement j = policy::judge(state, now, t, v, waiver_for(state, t, v), ask);
     note(result.next_at, j.next_at);
     frozen |= j.frozen;
-    if (j.verdict == policy::Verdict::kAllowed) return {Kind::kVersion, v, result.next_at};
+    if (j.verdict == policy::Verdict::kAllowed) {
+      const Time published = state.versions[v].row.created_at;
+      return {Kind::kVersion, v, result.next_at, std::max(published, j.since.value_or(published))};
+    }
     // What is desired and must wait is not exchanged for something older.
-    if (v == target.desired_version && !j.excluded) return {Kind::kHold, {}, result.next_at};
+    if (!locks && v == target.desired_version && !j.excluded) return {Kind::kHold, {}, result.next_at};
   }
   const VersionIx desired = target.desired_version;
   const bool desired_is_paused = desired && !state.versions[desired].erased &&
                                  state.versions[desired].row.status == VersionStatus::kPaused;
-  if (desired_is_paused) return {Kind::kHold, {}, result.next_at};
+  if (!locks && desired_is_paused) return {Kind::kHold, {}, result.next_at};
   if (stands) return {Kind::kVersion, target.current_version, result.next_at};
   // What it should go back to is only not to be had now. A version that was ruled out meanwhile must not wait
   // for an agent until then.
@@ -99,6 +104,14 @@ Selection select_version(const State& state, Time now, TargetIx t) {
                                 (!state.versions[desired].erased && is_deployable(state, target, desired));
   if (frozen && desired_may_wait) return {Kind::kHold, {}, result.next_at};
   return result;
+}
+
+bool says_go_back(const State& state, TargetIx t) {
+  const JobStatus last = state.at(t).last_status;
+  const auto& rules = policy::rules_of(state, t).rollbacks;
+  return std::any_of(rules.begin(), rules.end(), [&](const std::vector<JobStatus>* on) {
+    return std::find(on->begin(), on->end(), last) != on->end();
+  });
 }
 
 ReleaseId release_id(const TargetKey& target, VersionId version, const Digest& variables) {

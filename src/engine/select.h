@@ -14,12 +14,14 @@ struct Selection {
   } kind;
   VersionIx version = {};
   std::optional<Time> next_at = {};  // when time alone may change the answer
+  Time since = {};                   // kVersion: when rules came to allow it; its publication at the earliest
 };
 
 // Versions newer than the current one, newest first, and the first that every rule allows; older ones only
 // when the current one has become ineligible. A temporary no holds; only a permanent one moves a target back
 // to what it runs.
-Selection select_version(const State& state, Time now, TargetIx t);
+// With kLock: what a bracket group would lock; then nothing is held for.
+Selection select_version(const State& state, Time now, TargetIx t, policy::Ask ask = policy::Ask::kAll);
 
 // Never to be started again anywhere, and no reason to stay.
 bool is_ruled_out(VersionStatus s);
@@ -31,6 +33,9 @@ bool is_denied(const TargetSlot& target, VersionIx v);
 bool is_behind_rollback(const State& state, const TargetSlot& target, VersionIx v);
 // Which rules count: fewer where the target goes back to what ran here before.
 policy::Waiver waiver_for(const State& state, TargetIx t, VersionIx v);
+
+// Does a rollback rule act on how the last attempt ended here?
+bool says_go_back(const State& state, TargetIx t);
 
 // Same target, version and variables = same release.
 ReleaseId release_id(const TargetKey& target, VersionId version, const Digest& variables);

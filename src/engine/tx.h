@@ -24,6 +24,7 @@ class Tx {
 
   void put(Entity e) { record(Change::put(std::move(e))); }
   void erase(Entity e) { record(Change::erase(std::move(e))); }
+  size_t change_count() const { return changes_.size() - first_; }
   bool changed() const { return changes_.size() > first_; }
 
   // Who did what to whom; `details` is a JSON object.

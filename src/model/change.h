@@ -5,6 +5,7 @@
 #include <variant>
 #include <vector>
 
+#include "model/bracket.h"
 #include "model/entities.h"
 #include "model/freeze.h"
 #include "model/notification.h"
@@ -13,11 +14,12 @@
 namespace ctrlplane {
 
 // In the order a load needs them: what a row refers to comes before it.
-using Entity = std::variant<Workspace, User, ApiKey, Session, Member, System, Environment, Deployment,
-                            SystemDeployment, SystemEnvironment, Policy, Version, Provider, Resource,
-                            Approval, PolicySkip, VersionDependency, Setting, NotificationChannel, Freeze,
-                            FreezeEvent, JobAgent, Release, TargetState, Job,
-                            ContextPart, OutboxItem, IdempotencyRecord, AuditEntry>;
+using Entity =
+    std::variant<Workspace, User, ApiKey, Session, Member, System, Environment, Deployment, SystemDeployment,
+                 SystemEnvironment, Policy, Version, Provider, Resource, Approval, PolicySkip,
+                 VersionDependency, Setting, NotificationChannel, Freeze, FreezeEvent, BracketGroup,
+                 BracketMember, ConcurrencySlot, Quarantine, JobAgent, Release, TargetState, Job, ContextPart,
+                 OutboxItem, IdempotencyRecord, AuditEntry>;
 
 struct Change {
   enum class Op : uint8_t { kPut, kErase };

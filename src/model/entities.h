@@ -204,6 +204,8 @@ struct Job {
   std::optional<Time> ended_at;
   Time updated_at;
   std::optional<FreezeId> stopped_by = {};  // the freeze that asked its agent to stop it: no attempt is used
+  std::optional<GroupId> group = {};        // the bracket group it works for
+  std::vector<RuleId> slots = {};           // concurrency rules whose slot on the resource it holds
   bool operator==(const Job&) const = default;
 };
 
@@ -271,8 +273,8 @@ struct OutboxItem {
   Time created_at;
   Time next_attempt_at;
   std::optional<Time> ended_at;
-  bool in_doubt = false;  // a start of which an earlier attempt may have arrived
-  bool asking = false;    // the attempt under way only asks for it
+  bool in_doubt = false;                    // a start of which an earlier attempt may have arrived
+  bool asking = false;                      // the attempt under way only asks for it
   std::optional<ChannelId> recipient = {};  // notices: the channel they go to
   bool operator==(const OutboxItem&) const = default;
 };

@@ -28,6 +28,13 @@ constexpr std::array<std::string_view, 3> kInFlight = {"finish_jobs", "finish_br
 constexpr std::array<std::string_view, 8> kFreezeAction = {
     "scheduled", "activated", "extended", "modified", "thawed", "expired", "bypassed", "expiring_soon"};
 constexpr std::array<std::string_view, 3> kChannelKind = {"webhook", "slack", "email"};
+constexpr std::array<std::string_view, 8> kGroupStatus = {"collecting", "ready",     "queued", "executing",
+                                                          "stuck",      "completed", "failed", "cancelled"};
+constexpr std::array<std::string_view, 3> kGroupCourse = {"forward", "roll_back", "wind_down"};
+constexpr std::array<std::string_view, 3> kMemberRole = {"work", "pre_hook", "post_hook"};
+constexpr std::array<std::string_view, 4> kParticipation = {"changed", "redeploy", "hook", "skipped"};
+constexpr std::array<std::string_view, 8> kMemberOutcome = {
+    "waiting", "running", "succeeded", "failed", "skipped", "aborted", "rolling_back", "rolled_back"};
 
 template <class E, size_t N>
 std::optional<E> find(const std::array<std::string_view, N>& names, std::string_view text) {
@@ -49,6 +56,11 @@ std::string_view to_string(FreezeScope s) { return kFreezeScope[static_cast<size
 std::string_view to_string(InFlight f) { return kInFlight[static_cast<size_t>(f)]; }
 std::string_view to_string(FreezeAction a) { return kFreezeAction[static_cast<size_t>(a)]; }
 std::string_view to_string(ChannelKind k) { return kChannelKind[static_cast<size_t>(k)]; }
+std::string_view to_string(GroupStatus s) { return kGroupStatus[static_cast<size_t>(s)]; }
+std::string_view to_string(GroupCourse c) { return kGroupCourse[static_cast<size_t>(c)]; }
+std::string_view to_string(MemberRole r) { return kMemberRole[static_cast<size_t>(r)]; }
+std::string_view to_string(Participation p) { return kParticipation[static_cast<size_t>(p)]; }
+std::string_view to_string(MemberOutcome o) { return kMemberOutcome[static_cast<size_t>(o)]; }
 
 template <>
 std::optional<VersionStatus> parse_enum(std::string_view text) {
@@ -93,6 +105,26 @@ std::optional<FreezeAction> parse_enum(std::string_view text) {
 template <>
 std::optional<ChannelKind> parse_enum(std::string_view text) {
   return find<ChannelKind>(kChannelKind, text);
+}
+template <>
+std::optional<GroupStatus> parse_enum(std::string_view text) {
+  return find<GroupStatus>(kGroupStatus, text);
+}
+template <>
+std::optional<GroupCourse> parse_enum(std::string_view text) {
+  return find<GroupCourse>(kGroupCourse, text);
+}
+template <>
+std::optional<MemberRole> parse_enum(std::string_view text) {
+  return find<MemberRole>(kMemberRole, text);
+}
+template <>
+std::optional<Participation> parse_enum(std::string_view text) {
+  return find<Participation>(kParticipation, text);
+}
+template <>
+std::optional<MemberOutcome> parse_enum(std::string_view text) {
+  return find<MemberOutcome>(kMemberOutcome, text);
 }
 
 }  // namespace ctrlplane

@@ -56,6 +56,32 @@ enum class FreezeAction : uint8_t {
 
 enum class ChannelKind : uint8_t { kWebhook, kSlack, kEmail };
 
+// Of a bracket group: see the diagram in engine/brackets.h.
+enum class GroupStatus : uint8_t {
+  kCollecting,
+  kReady,
+  kQueued,
+  kExecuting,
+  kStuck,
+  kCompleted,
+  kFailed,
+  kCancelled,
+};
+// Where a started group is heading.
+enum class GroupCourse : uint8_t { kForward, kRollBack, kWindDown };
+enum class MemberRole : uint8_t { kWork, kPreHook, kPostHook };
+enum class Participation : uint8_t { kChanged, kRedeploy, kHook, kSkipped };
+enum class MemberOutcome : uint8_t {
+  kWaiting,
+  kRunning,
+  kSucceeded,
+  kFailed,
+  kSkipped,  // by a person, or because its target is gone
+  kAborted,
+  kRollingBack,  // is to go back, or does
+  kRolledBack,
+};
+
 std::string_view to_string(VersionStatus s);
 std::string_view to_string(JobStatus s);
 std::string_view to_string(JobCause c);
@@ -67,6 +93,11 @@ std::string_view to_string(FreezeScope s);
 std::string_view to_string(InFlight f);
 std::string_view to_string(FreezeAction a);
 std::string_view to_string(ChannelKind k);
+std::string_view to_string(GroupStatus s);
+std::string_view to_string(GroupCourse c);
+std::string_view to_string(MemberRole r);
+std::string_view to_string(Participation p);
+std::string_view to_string(MemberOutcome o);
 
 template <class E>
 std::optional<E> parse_enum(std::string_view text);
@@ -93,5 +124,15 @@ template <>
 std::optional<FreezeAction> parse_enum(std::string_view text);
 template <>
 std::optional<ChannelKind> parse_enum(std::string_view text);
+template <>
+std::optional<GroupStatus> parse_enum(std::string_view text);
+template <>
+std::optional<GroupCourse> parse_enum(std::string_view text);
+template <>
+std::optional<MemberRole> parse_enum(std::string_view text);
+template <>
+std::optional<Participation> parse_enum(std::string_view text);
+template <>
+std::optional<MemberOutcome> parse_enum(std::string_view text);
 
 }  // namespace ctrlplane

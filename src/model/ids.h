@@ -28,6 +28,7 @@ using SkipId = Id<struct SkipTag>;
 using FreezeId = Id<struct FreezeTag>;
 using FreezeEventId = Id<struct FreezeEventTag>;
 using ChannelId = Id<struct ChannelTag>;
+using GroupId = Id<struct GroupTag>;  // of a bracket
 
 // The pseudo-workspace that holds workspaces, users, keys and sessions.
 inline constexpr WorkspaceId kInstanceWorkspace{};

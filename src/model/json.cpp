@@ -99,6 +99,14 @@ Result<Json> Json::parse_object(std::string_view text) {
   return trusted(std::move(out));
 }
 
+std::optional<std::string> text_member(const Json& object, std::string_view name) {
+  boost::json::error_code error;
+  const boost::json::value v = boost::json::parse(object.text(), error);
+  const boost::json::value* member = error || !v.is_object() ? nullptr : v.get_object().if_contains(name);
+  if (!member || !member->is_string()) return std::nullopt;
+  return std::string(std::string_view(member->get_string()));
+}
+
 Json merge(const Json& base, const Json& over) {
   if (over.text() == "{}") return base;
   if (base.text() == "{}") return over;

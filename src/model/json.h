@@ -2,6 +2,7 @@
 // sorted, no blanks), so that equal documents are equal strings and have one digest.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -27,6 +28,9 @@ class Json {
  private:
   std::string text_ = "{}";
 };
+
+// A member that is a string; nothing if there is none.
+std::optional<std::string> text_member(const Json& object, std::string_view name);
 
 // Deep merge, `over` wins: maps merge, everything else (arrays too) is replaced.
 Json merge(const Json& base, const Json& over);

@@ -11,15 +11,18 @@ namespace {
 class DeploymentDependencyRule final : public Rule {
  public:
   explicit DeploymentDependencyRule(RuleBody& body)
-      : on_(body.selector("dependsOn", Selector::Subject::kDependency)),
-        applies_to_(body.maybe_selector("appliesTo", Selector::Subject::kDeployment)),
+      : terms_{body.selector("dependsOn", Selector::Subject::kDependency),
+               body.maybe_selector("appliesTo", Selector::Subject::kDeployment)},
         all_(body.word("require", {"any", "all"}) == "all") {}
+
+  Gate gate() const override { return Gate::kOrder; }
+  const DependencyTerms* dependency() const override { return &terms_; }
 
   bool waived_on_return() const override { return false; }
   bool looks_at_resource() const override { return true; }
 
   Evaluation evaluate(const Question& q) const override {
-    if (applies_to_ && applies_to_->match({.deployment = &q.deployment()}) != Match::kYes)
+    if (!terms_.applies(q.deployment()))
       return words(q, Evaluation::allowed(), "does not apply to this deployment", "");
     size_t selected = 0, met = 0;
     std::string missing;
@@ -28,9 +31,7 @@ class DeploymentDependencyRule final : public Rule {
       if (!other.exists || other.deployment == q.slot().deployment) continue;
       const Deployment& deployment = q.state.deployments[other.deployment].row;
       const Version* version = other.current_version ? &q.state.versions[other.current_version].row : nullptr;
-      static const Version kNone;  // an expression that asks for the version of what runs nothing is false
-      Match m = on_->match({.deployment = &deployment, .version = version ? version : &kNone});
-      if (m != Match::kYes) continue;
+      if (!terms_.selects(deployment, version)) continue;
       ++selected;
       if (version) ++met;
       if (!version && (missing.empty() || deployment.name < missing)) missing = deployment.name;
@@ -54,7 +55,7 @@ class DeploymentDependencyRule final : public Rule {
     return e;
   }
 
-  std::shared_ptr<const Selector> on_, applies_to_;
+  DependencyTerms terms_;
   bool all_;
 };
 
@@ -85,6 +86,15 @@ Evaluation of_dependency(const Question& q, const VersionDependency& need) {
 }
 
 }  // namespace
+
+bool DependencyTerms::applies(const Deployment& d) const {
+  return !applies_to || applies_to->match({.deployment = &d}) == Match::kYes;
+}
+
+bool DependencyTerms::selects(const Deployment& d, const Version* v) const {
+  static const Version kNone;  // an expression that asks for the version of what runs nothing is false
+  return on->match({.deployment = &d, .version = v ? v : &kNone}) == Match::kYes;
+}
 
 std::unique_ptr<Rule> make_deployment_dependency(RuleBody& body, const Making&) {
   return std::make_unique<DeploymentDependencyRule>(body);

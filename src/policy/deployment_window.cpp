@@ -26,6 +26,7 @@ class DeploymentWindowRule final : public Rule {
   const schedule::Recurrence* window() const override { return window_.get(); }
   bool window_allows() const override { return allow_; }
 
+  Gate gate() const override { return Gate::kStart; }
   Evaluation evaluate(const Question& q) const override {
     // What has never been deployed to is not disturbed by a first deployment.
     if (!q.slot().current_version)

@@ -91,14 +91,32 @@ void each_stretch(const Question& q, FreezeIx f, Fn&& fn) {
 
 std::string frozen_message(const Freeze& f) { return "Deployment frozen: " + f.reason; }
 
-FreezeIx frozen_by(const State& state, Time now, TargetIx target, VersionIx version) {
+bool exempts_group(const State& state, Time now, const Freeze& f, GroupIx g) {
+  const GroupSlot& group = state.groups[g];
+  if (!group.row.finish_by.empty()) return true;
+  if (f.in_flight == InFlight::kFinishBrackets && group.row.handed_over_at &&
+      *group.row.handed_over_at <= f.effective_at)
+    return true;
+  bool any = false;
+  for (const MemberSlot& m : group.members) {
+    if (m.row.participation != Participation::kChanged || !m.version) continue;
+    const TargetIx t = state.target({group.row.resource, group.row.environment, m.row.deployment});
+    if (!t || !exemption_from({.state = state, .now = now, .target = t, .version = m.version}, f))
+      return false;
+    any = true;
+  }
+  return any;
+}
+
+FreezeIx frozen_by(const State& state, Time now, TargetIx target, VersionIx version, GroupIx group) {
   FreezeIx found;
   if (!state.any_open_freezes()) return found;
   Question q{.state = state, .now = now, .target = target, .version = version};
   state.each_open_freeze(q.slot().deployment, q.slot().environment, [&](FreezeIx f) {
     const Freeze& row = state.freezes[f].row;
-    if (!found && row.active(now) && state.freeze_selects(f, target, version) && !exemption_from(q, row))
-      found = f;
+    if (found || !row.active(now) || !state.freeze_selects(f, target, version)) return;
+    if (exemption_from(q, row) || (group && exempts_group(state, now, row, group))) return;
+    found = f;
   });
   return found;
 }

@@ -9,7 +9,12 @@
 namespace ctrlplane::policy {
 
 // A freeze that stops the version on the target now; none if it may go.
-FreezeIx frozen_by(const State& state, Time now, TargetIx target, VersionIx version);
+// A job of a bracket group may go where the group may: see exempts_group.
+FreezeIx frozen_by(const State& state, Time now, TargetIx target, VersionIx version, GroupIx group = {});
+
+// Does the freeze let the whole group pass: because all it changes is exempt, because a person lets it
+// finish, or because the freeze lets brackets finish of which an agent had a job before it began?
+bool exempts_group(const State& state, Time now, const Freeze& freeze, GroupIx group);
 
 // Was the version exempt from it, and by what?
 struct Exemption {

@@ -3,6 +3,7 @@
 
 #include <fmt/core.h>
 
+#include "policy/brackets.h"
 #include "policy/open_time.h"
 #include "policy/rollout_rank.h"
 #include "policy/rules.h"
@@ -21,24 +22,50 @@ class GradualRolloutRule final : public Rule {
 
   bool is_rollout() const override { return true; }
 
+  Gate gate() const override { return Gate::kStart; }
   Evaluation evaluate(const Question& q) const override {
     if (q.slot().current_version == q.version) return Evaluation::allowed();
+    if (const BoundRule* bracket = own_bracket(q)) return within(*bracket, q);
     auto start = rollout_start(q);
     if (!start) {
       Evaluation e{.verdict = Verdict::kPending};
       if (q.words) e.message = "the roll-out starts when approval and progression are satisfied";
       return e;
     }
-    Rank rank = rollout_rank(q.state, q.target, q.version);
-    auto turn = after_open_time(
-        q, *start, normalized_ ? normalized_offset(rank, interval_) : linear_offset(rank, interval_));
-    Evaluation e = turn && q.now >= *turn ? Evaluation::allowed(*turn)
-                                          : Evaluation{.verdict = Verdict::kPending, .next_at = turn};
-    return words(q, e, *start, rank, turn);
+    return turn_of(q, *start, rollout_rank(q.state, q.target, q.version));
   }
 
  private:
   static constexpr int64_t kMaxSeconds = 366ll * 24 * 3600;
+
+  // The target's bracket, if it is on the same policy: then all its members on a resource have one turn.
+  static const BoundRule* own_bracket(const Question& q) {
+    const BoundRule* bracket = bracket_of(q.state, q.target);
+    if (!bracket) return nullptr;
+    for (const BoundRule& b : q.rules->rules)
+      if (b.row == q.rule) return b.policy == bracket->policy ? bracket : nullptr;
+    return nullptr;
+  }
+
+  Evaluation within(const BoundRule& bracket, const Question& q) const {
+    const GroupIx g = group_locking(q.state, q.target, q.version);
+    if (!g) {
+      Evaluation e{.verdict = Verdict::kPending};
+      if (q.words) e.message = "the roll-out starts when the bracket's collection window closes";
+      if (q.words) e.unblock = "the bracket";
+      return e;
+    }
+    return turn_of(q, *q.state.groups[g].row.ready_at,
+                   bracket_rank(q.state, bracket.row->id, q.slot().environment, q.slot().resource));
+  }
+
+  Evaluation turn_of(const Question& q, Time start, Rank rank) const {
+    auto turn = after_open_time(
+        q, start, normalized_ ? normalized_offset(rank, interval_) : linear_offset(rank, interval_));
+    Evaluation e = turn && q.now >= *turn ? Evaluation::allowed(*turn)
+                                          : Evaluation{.verdict = Verdict::kPending, .next_at = turn};
+    return words(q, e, start, rank, turn);
+  }
 
   // The latest moment at which a gate before it was passed; the version's creation if there is none.
   static std::optional<Time> rollout_start(const Question& q) {

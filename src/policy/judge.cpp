@@ -75,6 +75,14 @@ std::unique_ptr<RuleSet> make_set(const State& state, const std::vector<PolicyIx
     return std::tuple(a.cost, -x.priority, x.id) < std::tuple(b.cost, -y.priority, y.id);
   };
   std::stable_sort(set->rules.begin(), set->rules.end(), order);
+  for (const BoundRule& b : set->rules) {
+    if (b.rule && b.rule->bracket()) set->brackets.push_back(&b);
+    if (b.rule && b.rule->concurrency()) set->limits.push_back(&b);
+  }
+  std::stable_sort(set->brackets.begin(), set->brackets.end(), [&](const BoundRule* a, const BoundRule* b) {
+    const int64_t x = state.policies[a->policy].row.priority, y = state.policies[b->policy].row.priority;
+    return std::tuple(-x, a->row->created_at, a->row->id) < std::tuple(-y, b->row->created_at, b->row->id);
+  });
   return set;
 }
 
@@ -85,7 +93,19 @@ Evaluation unreadable(const Question& q) {
   return e;
 }
 
-Evaluation ask(const Question& q, const BoundRule& b) { return b.rule ? b.rule->evaluate(q) : unreadable(q); }
+Evaluation answer_of(const Question& q, const BoundRule& b) {
+  return b.rule ? b.rule->evaluate(q) : unreadable(q);
+}
+
+bool is_asked(const BoundRule& b, Ask ask) {
+  if (!b.rule) return true;
+  switch (ask) {
+    case Ask::kAll: return b.rule->gate() != Gate::kCapacity;
+    case Ask::kLock: return b.rule->gate() == Gate::kVersion;
+    case Ask::kStart: return b.rule->gate() == Gate::kStart;
+  }
+  return true;
+}
 
 bool is_waived(const BoundRule& b, Waiver waiver) {
   return waiver == Waiver::kReturn && b.rule && b.rule->waived_on_return();
@@ -141,12 +161,13 @@ const RuleSet& rules_of(const State& state, TargetIx target) {
   return *memo.sets[slot.policy_set];
 }
 
-Judgement judge(const State& state, Time now, TargetIx target, VersionIx version, Waiver waiver) {
-  if (frozen_by(state, now, target, version)) return {.verdict = Verdict::kDenied, .frozen = true};
+Judgement judge(const State& state, Time now, TargetIx target, VersionIx version, Waiver waiver, Ask ask) {
+  if (ask == Ask::kAll && frozen_by(state, now, target, version))
+    return {.verdict = Verdict::kDenied, .frozen = true};
   const RuleSet& set = rules_of(state, target);
   Question q{.state = state, .now = now, .target = target, .version = version, .rules = &set};
   const bool has_dependencies = !state.dependencies_of(version).empty();
-  bool dependencies_asked = !has_dependencies;
+  bool dependencies_asked = !has_dependencies || ask != Ask::kAll;
   Judgement all;
   auto no = [&](const Evaluation& e, bool for_the_resource) {
     if (for_the_resource) memo_of(state).wait_for_resource(target);
@@ -160,16 +181,18 @@ Judgement judge(const State& state, Time now, TargetIx target, VersionIx version
       if (Evaluation e = evaluate_version_dependencies(q); e.verdict != Verdict::kAllowed)
         return no(e, true), all;
     }
-    if (is_waived(b, waiver)) continue;
+    if (!is_asked(b, ask) || is_waived(b, waiver)) continue;
     q.rule = b.row;
     if (const PolicySkip* skip = skip_of(q, b.row->id)) {
+      all.since = std::max(all.since.value_or(skip->created_at), skip->created_at);
       if (skip->expires_at)
         all.next_at = all.next_at ? std::min(*all.next_at, *skip->expires_at) : skip->expires_at;
       continue;
     }
-    Evaluation e = ask(q, b);
+    Evaluation e = answer_of(q, b);
     watch(q, b, e);
     if (e.verdict == Verdict::kAllowed) {
+      if (e.satisfied_at) all.since = std::max(all.since.value_or(*e.satisfied_at), *e.satisfied_at);
       if (e.next_at) all.next_at = all.next_at ? std::min(*all.next_at, *e.next_at) : e.next_at;
       continue;
     }
@@ -224,7 +247,7 @@ std::vector<Explained> explain(const State& state, Time now, TargetIx target, Ve
       x.evaluation = Evaluation::allowed();
       x.evaluation.message = "does not count for a version that ran here before";
     } else {
-      x.evaluation = ask(q, b);
+      x.evaluation = answer_of(q, b);
     }
     if (b.rule && (b.rule->retry() || b.rule->rollback())) continue;  // about attempts, not about versions
     all.push_back(std::move(x));
@@ -342,15 +365,19 @@ void note_edit(State& state) {
   state.mark_all_dirty();
 }
 
+const Rule* rule_of(const State& state, PolicyIx p, RuleId id) {
+  const std::vector<PolicyRule>& rows = state.policies[p].row.rules;
+  for (size_t i = 0; i < rows.size(); ++i)
+    if (rows[i].id == id) return compiled(state, p).rules[i].rule.get();
+  return nullptr;
+}
+
 bool outlives_expiry(const State& state, SkipId id) {
   const PolicySkip* skip = state.skip(id);
   PolicyIx p = skip ? state.policy_of(skip->rule) : PolicyIx{};
   if (!p) return false;
-  const std::vector<PolicyRule>& rows = state.policies[p].row.rules;
-  for (size_t i = 0; i < rows.size(); ++i)
-    if (const Rule* rule = compiled(state, p).rules[i].rule.get(); rows[i].id == skip->rule)
-      return rule && rule->excludes();
-  return false;
+  const Rule* rule = rule_of(state, p, skip->rule);
+  return rule && rule->excludes();
 }
 
 void note_membership(State& state, Time now, DeploymentIx deployment, EnvironmentIx environment) {

@@ -18,15 +18,27 @@ enum class Waiver : uint8_t {
   kReturn,  // the target goes back to what ran here before
 };
 
+// Which rules are asked. Capacity is never among them: admission asks for it after everything else.
+enum class Ask : uint8_t {
+  kAll,
+  kLock,   // those about versions: may a bracket group lock it? No freeze stands in the way of that
+  kStart,  // those about when: may a group that has locked it begin?
+};
+
 struct Judgement {
   Verdict verdict = Verdict::kAllowed;
   bool needs_approval = false;
   bool excluded = false;  // the no is one that takes away what is desired, not one to wait for
   bool frozen = false;    // a freeze says no; its end wakes the target
   std::optional<Time> next_at = {};
+  std::optional<Time> since = {};  // allowed: the latest moment at which a rule was satisfied
 };
 // Asks whether it is frozen, then the rules cheapest first, and stops at the first no.
-Judgement judge(const State& state, Time now, TargetIx target, VersionIx version, Waiver waiver);
+Judgement judge(const State& state, Time now, TargetIx target, VersionIx version, Waiver waiver,
+                Ask ask = Ask::kAll);
+
+// One rule of a policy; null: it has none with that id, or it cannot be read.
+const Rule* rule_of(const State& state, PolicyIx policy, RuleId rule);
 
 // Does a rule rule it out for good, so that a target that runs it should leave it? A skip that has expired
 // since still counts: its end reverts nothing.

@@ -30,6 +30,13 @@ struct Memo {
   };
   std::map<std::pair<VersionIx, EnvironmentIx>, Ranks> ranks;
 
+  struct BracketRanks {
+    uint64_t epoch = UINT64_MAX;
+    uint32_t policy_epoch = 0;
+    std::vector<uint64_t> hashes;  // of the bracket's resources in the environment, sorted
+  };
+  std::map<std::pair<RuleId, EnvironmentIx>, BracketRanks> bracket_ranks;
+
   // Rules about other environments that somebody waits for: what they last said.
   struct Watched {
     const BoundRule* rule;

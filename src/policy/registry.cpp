@@ -21,11 +21,13 @@ constexpr Kind kKinds[] = {
     {"deploymentWindow", 2, make_deployment_window},
     {"versionCooldown", 2, make_version_cooldown},
     {"environmentProgression", 3, make_environment_progression},
+    {"deploymentBracket", 4, make_deployment_bracket},
     {"gradualRollout", 5, make_gradual_rollout},
     {"deploymentDependency", 6, make_deployment_dependency},
     {"retry", 7, make_retry},
     {"rollback", 7, make_rollback},
     {"planValidationOpa", 7, make_plan_validation},
+    {"resourceConcurrency", 8, make_resource_concurrency},
 };
 
 const Kind* find(std::string_view type) {

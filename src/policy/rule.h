@@ -1,6 +1,7 @@
 // What a rule is: a pure function from a question about (state, now, target, version) to a verdict.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -62,10 +63,46 @@ struct RetryTerms {
   Duration wait_before(int64_t attempt) const;  // attempt: how many have failed
 };
 
+// What a rule decides about. Inside a bracket these are asked at different times.
+enum class Gate : uint8_t {
+  kVersion,   // whether a version is good enough
+  kStart,     // when work begins
+  kOrder,     // what must run before
+  kBracket,   // that deployments go together
+  kCapacity,  // how many resources at a time; asked by admission alone, after everything else
+};
+
+// What runs together, and how. Selectors are null in terms that were read for a group that has closed.
+struct BracketTerms {
+  std::shared_ptr<const Selector> members, pre_hooks, post_hooks;
+  enum class Readiness : uint8_t { kWindow, kAll, kImmediate } readiness = Readiness::kWindow;
+  enum class Unchanged : uint8_t { kSkip, kRedeploy, kRequireAll } unchanged = Unchanged::kSkip;
+  enum class Overlap : uint8_t { kQueue, kMerge } overlap = Overlap::kQueue;
+  enum class Rollback : uint8_t { kAll, kIndividual, kHalt } rollback = Rollback::kAll;
+  Duration window;
+  std::optional<Duration> stuck_timeout;
+
+  bool names_hooks() const { return pre_hooks || post_hooks; }
+};
+
+struct ConcurrencyTerms {
+  bool percentage = true;
+  int64_t value = 0;
+  int64_t most_of(uint64_t total) const;
+};
+
+struct DependencyTerms {
+  std::shared_ptr<const Selector> on, applies_to;
+  bool applies(const Deployment& d) const;
+  // May the version be null: then an expression that asks for it is false.
+  bool selects(const Deployment& d, const Version* v) const;
+};
+
 class Rule {
  public:
   virtual ~Rule() = default;
   virtual Evaluation evaluate(const Question& q) const = 0;
+  virtual Gate gate() const { return Gate::kVersion; }
 
   // ---- What others need to know of it ------------------------------------------------------------------
   // A version that was current here before passes this rule when the target goes back to it.
@@ -74,6 +111,9 @@ class Rule {
   virtual bool excludes() const { return false; }
   virtual const RetryTerms* retry() const { return nullptr; }
   virtual const std::vector<JobStatus>* rollback() const { return nullptr; }
+  virtual const BracketTerms* bracket() const { return nullptr; }
+  virtual const ConcurrencyTerms* concurrency() const { return nullptr; }
+  virtual const DependencyTerms* dependency() const { return nullptr; }
   // Allow windows and deny windows, for clocks that stand still outside or inside them.
   virtual const schedule::Recurrence* window() const { return nullptr; }
   virtual bool window_allows() const { return true; }
@@ -105,6 +145,10 @@ struct RuleSet {
   bool looks_at_resource = false;
   bool excludes = false;
   bool has_rollout = false;
+  std::vector<const BoundRule*> brackets;  // the one that counts most first
+  std::vector<const BoundRule*> limits;
+  // Which of the brackets a deployment belongs to; null: none.
+  mutable std::map<DeploymentIx, const BoundRule*> bracket_of;
 };
 
 }  // namespace ctrlplane::policy

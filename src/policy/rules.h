@@ -20,6 +20,8 @@ std::unique_ptr<Rule> make_version_cooldown(RuleBody& body, const Making& making
 std::unique_ptr<Rule> make_environment_progression(RuleBody& body, const Making& making);
 std::unique_ptr<Rule> make_gradual_rollout(RuleBody& body, const Making& making);
 std::unique_ptr<Rule> make_deployment_dependency(RuleBody& body, const Making& making);
+std::unique_ptr<Rule> make_deployment_bracket(RuleBody& body, const Making& making);
+std::unique_ptr<Rule> make_resource_concurrency(RuleBody& body, const Making& making);
 std::unique_ptr<Rule> make_retry(RuleBody& body, const Making& making);
 std::unique_ptr<Rule> make_rollback(RuleBody& body, const Making& making);
 std::unique_ptr<Rule> make_plan_validation(RuleBody& body, const Making& making);

@@ -94,6 +94,8 @@ void State::remove_target(TargetIx t) {
     --target_count_;
     leave_pair(t);
   }
+  mark_groups_dirty(slot.resource);
+  leave_lines(t);
   std::vector<JobIx> left;
   for (JobIx j = slot.first_job; j; j = jobs[j].next_on_target) left.push_back(j);
   set_version_ref(slot.desired_version, {});
@@ -132,6 +134,7 @@ void State::sync_target(DeploymentIx d, EnvironmentIx e, ResourceIx r) {
   TargetSlot& slot = targets_[t.n];
   if (slot.exists != want) {
     slot.exists = want;
+    mark_groups_dirty(r);
     want ? ++target_count_ : --target_count_;
     want ? enter_pair(t) : leave_pair(t);
     mark_dirty(t);
@@ -144,6 +147,7 @@ void State::sync_target(DeploymentIx d, EnvironmentIx e, ResourceIx r) {
 
 void State::resource_changed(ResourceIx r) {
   const Resource& row = resources[r].row;
+  count_in_limits(r);
   std::vector<DeploymentIx> ds;
   std::vector<EnvironmentIx> es;
   auto changes = [&](MemberSet& m) {
@@ -165,15 +169,17 @@ void State::resource_changed(ResourceIx r) {
 }
 
 void State::resource_leaves(ResourceIx r) {
+  leave_limits(r);
   while (!resources[r].targets.empty()) remove_for_good(resources[r].targets.back());
   for (uint32_t n = 0; n < deployments.bound(); ++n) deployments[{n}].members.resources.remove(r.n);
   for (uint32_t n = 0; n < environments.bound(); ++n) environments[{n}].members.resources.remove(r.n);
+  leave_groups(r);
 }
 
 // ---- Many resources: in slices -----------------------------------------------------------------------
 
 void State::enqueue(Work work) {
-  if (work.kind != Work::Kind::kLink) {
+  if (work.kind != Work::Kind::kLink && work.kind != Work::Kind::kLimit) {
     MemberSet& m = work.kind == Work::Kind::kDeployment ? deployments[work.deployment].members
                                                         : environments[work.environment].members;
     if (m.queued)  // start over: what the walk has done so far used the old selector
@@ -204,6 +210,12 @@ void State::remove_for_good(TargetIx t) {
 // Chooses the resources to look at. Those that come or change from here on are looked at when they do.
 void State::begin(Work& work) {
   ResourceWalk& walk = work.walk.emplace();
+  if (work.kind == Work::Kind::kLimit) {
+    Limit& limit = limits_.at(work.rule);
+    limit.walked = true;
+    if (limit.selector) walk.among = candidates(*limit.selector, Sought::kYesOrError);
+    return;
+  }
   if (work.kind == Work::Kind::kLink) {
     const MemberSet& theirs = environments[work.environment].members;
     walk.among = deployments[work.deployment].members.resources & theirs.resources;
@@ -241,6 +253,7 @@ void State::visit(const Work& work, ResourceIx r, size_t& budget) {
       break;
     }
     case Work::Kind::kLink: sync_target(work.deployment, work.environment, r); break;
+    case Work::Kind::kLimit: count_in_limit(limits_.at(work.rule), r); break;
   }
 }
 
@@ -266,6 +279,8 @@ void State::finish(const Work& work) {
     if (!d.members.leaving) return;
     for (SystemIx s : d.members.systems) drop(systems[s].deployments, work.deployment);
     deployments.release(work.deployment);
+  } else if (work.kind == Work::Kind::kLimit) {
+    limits_.at(work.rule).counting = false;
   } else if (work.kind == Work::Kind::kEnvironment) {
     EnvironmentSlot& e = environments[work.environment];
     e.members.queued = false;

@@ -42,7 +42,14 @@ void State::put(const Policy& row) {
   PolicyIx p = policies.find(row.id);
   if (!p) p = policies.add(row.id);
   forget_rules(p);
+  Policy before = std::move(policies[p].row);
+  std::erase_if(before.rules, [&](const PolicyRule& old) {
+    return std::any_of(row.rules.begin(), row.rules.end(),
+                       [&](const PolicyRule& now) { return now.id == old.id && now.type == old.type; });
+  });
+  drop_limits(before);
   policies[p] = {row, nullptr};
+  set_limits(row);
   for (const PolicyRule& rule : row.rules) policy_by_rule_[rule.id] = p;
   new_policy_epoch();
   mark_all_dirty();
@@ -52,6 +59,7 @@ void State::erase(const Policy& row) {
   PolicyIx p = policies.find(row.id);
   if (!p) return;
   forget_rules(p);
+  drop_limits(policies[p].row);
   policies.remove(row.id);
   new_policy_epoch();
   mark_all_dirty();

@@ -97,6 +97,7 @@ using AgentIx = Ix<AgentTag>;
 using JobIx = Ix<JobTag>;
 using PolicyIx = Ix<PolicyTag>;
 using FreezeIx = Ix<FreezeTag>;
+using GroupIx = Ix<GroupTag>;
 using TargetIx = Ix<struct TargetTag>;
 
 }  // namespace ctrlplane

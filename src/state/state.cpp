@@ -311,6 +311,7 @@ void State::put(const Job& row) {
     jobs[j].row = row;
     jobs[j].row.handed_over_at.reset();
     set_version_ref(jobs[j].version, versions.find(row.version));
+    use_slots(row, 1);
     stand_on(target(row.target), j);
   }
   JobSlot& slot = jobs[j];
@@ -382,11 +383,13 @@ void State::drop_job(JobIx j) {
       }
     mark_dirty(slot.target);
   } else {
+    if (GroupIx g = slot.row.group ? groups.find(*slot.row.group) : GroupIx{}) mark_group_dirty(g);
     auto [from, to] = adrift_.equal_range(slot.row.target);
     auto it = std::find_if(from, to, [&](const auto& entry) { return entry.second == j; });
     if (it != to) adrift_.erase(it);
   }
   set_version_ref(slot.version, {});
+  use_slots(slot.row, -1);
   jobs.remove(JobId{slot.row.id});
 }
 

@@ -22,6 +22,7 @@
 #include <roaring/roaring.hh>
 
 #include "model/change.h"
+#include "state/limits.h"
 #include "state/resource_index.h"
 #include "state/selector.h"
 #include "state/slots.h"
@@ -88,6 +89,7 @@ struct StoredPart {
 struct ResourceSlot {
   Resource row;
   std::vector<TargetIx> targets;
+  std::vector<GroupIx> groups;     // of brackets, oldest first
   std::optional<StoredPart> part;  // of its dispatch context, until the row changes
 };
 
@@ -111,6 +113,25 @@ struct FreezeSlot {
     bool match = false;
   };
   mutable Said said;
+};
+
+struct MemberSlot {
+  BracketMember row;
+  VersionIx version, next_version, previous;
+};
+
+// A bracket group that has not ended, or whose end still rules versions out.
+struct GroupSlot {
+  BracketGroup row;
+  std::vector<MemberSlot> members;  // by deployment id
+  ResourceIx resource;              // none once it is gone
+  bool dirty = false;
+
+  const MemberSlot* member(DeploymentId d) const {
+    for (const MemberSlot& m : members)
+      if (m.row.deployment == d) return &m;
+    return nullptr;
+  }
 };
 
 inline constexpr Duration kNoLease{std::numeric_limits<int64_t>::max()};
@@ -202,6 +223,7 @@ class State {
   Slots<JobSlot, JobId, JobIx> jobs;  // live ones
   Slots<PolicySlot, PolicyId, PolicyIx> policies;
   Slots<FreezeSlot, FreezeId, FreezeIx> freezes;
+  Slots<GroupSlot, GroupId, GroupIx> groups;
   std::map<ChannelId, NotificationChannel> channels;
   std::map<std::string, Json, std::less<>> settings;
   std::map<ProviderId, Provider> providers;
@@ -278,6 +300,36 @@ class State {
   FreezeIx take_to_stop(size_t budget, std::vector<JobIx>& jobs);
   bool any_to_stop() const { return !stop_walks_.empty(); }
 
+  // ---- Bracket groups (groups.cpp) ---------------------------------------------------------------------
+  // Groups that something was said about, or that have lost a target: to be looked at again.
+  void mark_group_dirty(GroupIx g);
+  std::optional<GroupIx> pop_dirty_group();
+  bool any_dirty_groups() const { return !dirty_groups_.empty(); }
+  // Null if there is none.
+  const Quarantine* quarantine(RuleId rule, ResourceId resource) const;
+  const std::map<std::pair<RuleId, ResourceId>, Quarantine>& quarantines() const { return quarantines_; }
+
+  // ---- Slots of concurrency rules (limits.cpp) -----------------------------------------------------------
+  // The resources that a rule counts. Null: there is no such rule.
+  const Limit* limit(RuleId rule) const;
+  // Does it count this one? Exact also while they are being counted.
+  bool is_limited(RuleId rule, ResourceIx r) const;
+  const std::map<ResourceId, ConcurrencySlot>& holders(RuleId rule) const;
+  const std::map<RuleId, std::map<ResourceId, ConcurrencySlot>>& all_holders() const { return holders_; }
+  bool holds_slot(RuleId rule, ResourceId resource) const { return holders(rule).contains(resource); }
+  // Does a live job, or a group that has started, still need it?
+  bool slot_in_use(const ConcurrencySlot& slot) const;
+  // A slot that may not be needed any more.
+  std::optional<ConcurrencySlot> pop_idle_slot();
+  bool any_idle_slots() const { return !idle_slots_.empty(); }
+  // Who waits for a slot, in order: memory only. A target that waits is marked when its turn may have come.
+  const Line& line(RuleId rule) const;
+  const std::map<RuleId, Line>& lines() const { return lines_; }
+  void wait_in_line(RuleId rule, const LineKey& key, TargetIx t);
+  // True if it stood there.
+  bool leave_line(RuleId rule, ResourceId resource);
+  void wake_line(RuleId rule, size_t first);
+
   // ---- What src/policy keeps here: never stored, and derived from what is --------------------------
   // Raised whenever another policy may match somewhere: a policy, deployment or environment was written.
   uint32_t policy_epoch = 1;
@@ -310,6 +362,8 @@ class State {
   }
   // Another number whenever that set changes; the same number is always the same set. 0: it is empty.
   uint64_t membership_epoch(DeploymentIx d, EnvironmentIx e) const;
+  // Another number whenever any such set changes.
+  uint64_t membership_epoch() const { return membership_changes_; }
   // Among these targets: those where the version was current once, and the latest of their first successes.
   struct Success {
     uint32_t count = 0;
@@ -373,9 +427,10 @@ class State {
 
  private:
   struct Work {
-    enum class Kind : uint8_t { kDeployment, kEnvironment, kLink } kind;
+    enum class Kind : uint8_t { kDeployment, kEnvironment, kLink, kLimit } kind;
     DeploymentIx deployment;
     EnvironmentIx environment;
+    RuleId rule = {};
     std::optional<ResourceWalk> walk = {};  // once it has begun
   };
   struct TargetIxKey {
@@ -410,6 +465,10 @@ class State {
   void put(const NotificationChannel& row) { channels[row.id] = row; }
   void put(const Freeze& row);
   void put(const FreezeEvent&) {}  // cold
+  void put(const BracketGroup& row);
+  void put(const BracketMember& row);
+  void put(const ConcurrencySlot& row);
+  void put(const Quarantine& row);
   void put(const Provider& row);
   void put(const Resource& row);
   void put(const JobAgent& row);
@@ -440,6 +499,10 @@ class State {
   void erase(const NotificationChannel& row) { channels.erase(row.id); }
   void erase(const Freeze& row);
   void erase(const FreezeEvent&) {}
+  void erase(const BracketGroup& row);
+  void erase(const BracketMember& row);
+  void erase(const ConcurrencySlot& row);
+  void erase(const Quarantine& row);
   void erase(const Provider& row);
   void erase(const Resource& row);
   void erase(const JobAgent& row);
@@ -483,6 +546,29 @@ class State {
   };
   std::deque<StopWalk> stop_walks_;
   uint64_t rows_epoch_ = 1;  // raised by whatever a freeze's selector may look at
+
+  // groups.cpp
+  void drop_group(GroupIx g);
+  void release_members(GroupSlot& slot);
+  void leave_groups(ResourceIx r);
+  void mark_groups_dirty(ResourceIx r);
+  std::deque<GroupId> dirty_groups_;
+  std::map<std::pair<RuleId, ResourceId>, Quarantine> quarantines_;
+
+  // limits.cpp
+  void set_limits(const Policy& row);
+  void drop_limits(const Policy& row);
+  void count_in_limits(ResourceIx r);
+  bool count_in_limit(Limit& limit, ResourceIx r);  // true if that changed it
+  void leave_limits(ResourceIx r);
+  void leave_lines(TargetIx t);
+  void use_slots(const Job& row, int by);
+  void look_at_slots(ResourceId resource);
+  std::map<RuleId, Limit> limits_;
+  std::map<RuleId, std::map<ResourceId, ConcurrencySlot>> holders_;
+  std::map<std::pair<RuleId, ResourceId>, int> slot_users_;  // live jobs that hold it
+  std::deque<std::pair<RuleId, ResourceId>> idle_slots_;
+  std::map<RuleId, Line> lines_;
 
   // progress.cpp
   struct Tally {

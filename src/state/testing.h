@@ -55,6 +55,11 @@ class Rows {
   static std::string key_of(const VersionDependency& r) { return r.version.str() + r.on.str(); }
   static std::string key_of(const Member& r) { return r.workspace.str() + r.user.str(); }
   static std::string key_of(const Setting& r) { return r.name; }
+  static std::string key_of(const BracketMember& r) { return r.group.str() + r.deployment.str(); }
+  static std::string key_of(const ConcurrencySlot& r) { return r.rule.str() + r.resource.str(); }
+  static std::string key_of(const Quarantine& r) {
+    return r.rule.str() + r.resource.str() + r.group.str();
+  }
   static std::string key_of(const TargetState& r) { return r.key.str(); }
   static std::string key_of(const ContextPart& r) { return Uuid{r.digest.bytes}.str(); }
   static std::string key_of(const IdempotencyRecord& r) { return Uuid{r.key.bytes}.str(); }

@@ -228,6 +228,67 @@ void describe(V& v, E& e, const FreezeEvent*) {
 }
 
 template <class V, class E>
+void describe(V& v, E& e, const BracketGroup*) {
+  v.key("id", e.id);
+  v.col("bracket_rule_id", e.rule);
+  v.col("resource_id", e.resource);
+  v.col("environment_id", e.environment);
+  v.col("collection_started_at", e.collection_started_at);
+  v.col("collection_ends_at", e.collection_ends_at);
+  v.col("status", e.status);
+  v.col("ready_at", e.ready_at);
+  v.col("started_at", e.started_at);
+  v.col("finished_at", e.finished_at);
+  v.col("created_at", e.created_at);
+  v.col("terms", e.terms);
+  v.col("course", e.course);
+  v.col("stuck_since", e.stuck_since);
+  v.col("handed_over_at", e.handed_over_at);
+  v.col("closed_by", e.closed_by);
+  v.col("finish_by", e.finish_by);
+  v.col("note", e.note);
+  v.col("merged_into", e.merged_into);
+  v.col("retired", e.retired);
+}
+
+template <class V, class E>
+void describe(V& v, E& e, const BracketMember*) {
+  v.key("group_id", e.group);
+  v.key("deployment_id", e.deployment);
+  v.col("role", e.role);
+  v.col("participation", e.participation);
+  v.col("outcome", e.outcome);
+  v.col("version_id", e.version);
+  v.col("locked_at", e.locked_at);
+  v.col("next_version_id", e.next_version);
+  v.col("previous_version_id", e.previous);
+  v.col("attempts", e.attempts);
+  v.col("last_job_id", e.last_job);
+  v.col("started_at", e.started_at);
+  v.col("finished_at", e.finished_at);
+  v.col("depends_on", e.depends_on);
+  v.col("retired", e.retired);
+}
+
+template <class V, class E>
+void describe(V& v, E& e, const ConcurrencySlot*) {
+  v.key("rule_id", e.rule);
+  v.key("resource_id", e.resource);
+  v.col("group_id", e.group);
+  v.col("since", e.since);
+}
+
+template <class V, class E>
+void describe(V& v, E& e, const Quarantine*) {
+  v.key("rule_id", e.rule);
+  v.key("resource_id", e.resource);
+  v.key("group_id", e.group);
+  v.col("since", e.since);
+  v.col("cleared_by", e.cleared_by);
+  v.col("cleared_at", e.cleared_at);
+}
+
+template <class V, class E>
 void describe(V& v, E& e, const Provider*) {
   v.key("id", e.id);
   v.col("name", e.name);
@@ -297,6 +358,8 @@ void describe(V& v, E& e, const Job*) {
   v.col("ended_at", e.ended_at);
   v.col("updated_at", e.updated_at);
   v.col("stopped_by", e.stopped_by);
+  v.col("group_id", e.group);
+  v.col("slots", e.slots);
 }
 
 template <class V, class E>

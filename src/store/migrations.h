@@ -47,6 +47,8 @@ extern const std::string_view kSqliteSchema5;
 extern const std::string_view kPostgresSchema5;
 extern const std::string_view kSqliteSchema6;
 extern const std::string_view kPostgresSchema6;
+extern const std::string_view kSqliteSchema7;
+extern const std::string_view kPostgresSchema7;
 
 const std::vector<Migration>& migrations();
 

@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 
 #include "base/check.h"
+#include "model/json_writer.h"
 #include "store/columns.h"
 
 namespace ctrlplane::store {
@@ -45,6 +46,8 @@ template <>
 struct TypeOf<std::vector<PolicyRule>> : TypeOf<std::string> {};
 template <>
 struct TypeOf<std::vector<Ending>> : TypeOf<std::string> {};
+template <>
+struct TypeOf<std::vector<MemberEdge>> : TypeOf<std::string> {};
 template <class T>
 struct TypeOf<std::optional<T>> : TypeOf<T> {};
 
@@ -124,6 +127,12 @@ struct Writer {
   }
   CellView cell(const std::vector<PolicyRule>& rules) { return keep(rules_json(rules)); }
   CellView cell(const std::vector<FreezeSpan>& spans) { return keep(spans_json(spans)); }
+  CellView cell(const std::vector<MemberEdge>& edges) {
+    JsonWriter w;
+    w.open_array();
+    for (const MemberEdge& e : edges) w.open().member("rule", e.rule).member("on", e.on).close();
+    return keep(w.close_array().take());
+  }
   template <class Tag>
   CellView cell(const Id<Tag>& id) {
     return id.uuid;
@@ -246,6 +255,32 @@ struct Reader {
     auto spans = p ? parse_spans(*p) : std::nullopt;
     return spans && (v = *std::move(spans), true);
   }
+  static bool take(std::string_view& left, std::string_view expected) {
+    if (!left.starts_with(expected)) return false;
+    left.remove_prefix(expected.size());
+    return true;
+  }
+  template <class Tag>
+  static bool take(std::string_view& left, Id<Tag>& v) {
+    const std::string_view text = left.substr(0, 36);
+    auto id = Id<Tag>::parse(text);
+    left.remove_prefix(text.size());
+    return id && (v = *id, true);
+  }
+  // To the letter as it is written, so it needs no parser of JSON.
+  static bool read(const CellView& c, std::vector<MemberEdge>& v) {
+    const auto* p = as<std::string_view>(c);
+    v.clear();
+    std::string_view left = p ? *p : std::string_view();
+    if (!take(left, "[")) return false;
+    while (left != "]") {
+      MemberEdge& e = v.emplace_back();
+      if (v.size() > 1 && !take(left, ",")) return false;
+      if (!take(left, R"({"rule":")") || !take(left, e.rule)) return false;
+      if (!take(left, R"(","on":")") || !take(left, e.on) || !take(left, R"("})")) return false;
+    }
+    return true;
+  }
   template <class T>
     requires std::is_enum_v<T>
   static bool read(const CellView& c, T& v) {
@@ -317,6 +352,10 @@ const std::vector<Table>& tables() {
       make_table<NotificationChannel>("notification_channel"),
       make_table<Freeze>("deployment_freeze", where("retired", {int64_t{0}})),
       make_table<FreezeEvent>("deployment_freeze_event", kCold),
+      make_table<BracketGroup>("bracket_version_group", where("retired", {int64_t{0}})),
+      make_table<BracketMember>("bracket_version_group_member", where("retired", {int64_t{0}})),
+      make_table<ConcurrencySlot>("resource_slot"),
+      make_table<Quarantine>("bracket_quarantine", where("cleared_by", {std::string_view("")})),
       make_table<JobAgent>("job_agent"),
       make_table<Release>("release", kCold),
       make_table<TargetState>("release_target"),

@@ -137,8 +137,8 @@ std::string describe_deliveries(World& world) {
   for (const auto& [channel, receiver] : world.receivers())
     for (const ScriptedReceiver::Message& m : receiver->heard()) {
       std::string what = m.mode == SendMode::kAsk ? "asked about" : std::string(to_string(m.kind));
-      lines.push_back(
-          fmt::format("{}: {} {}", channel, what, m.job ? jobs[*m.job] : world.names.readable(m.payload)));
+      lines.push_back(fmt::format("{}: {} {}", channel, what,
+                                  m.job ? jobs[*m.job] : with_days(world, world.names.readable(m.payload))));
     }
   return lines_or_nothing(lines);
 }

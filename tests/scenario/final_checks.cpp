@@ -12,6 +12,10 @@ struct Picture {
   std::map<JobId, Job> jobs;
   std::map<OutboxId, OutboxItem> outbox;
   std::map<FreezeId, Freeze> freezes;
+  std::map<GroupId, std::pair<BracketGroup, std::vector<BracketMember>>> groups;
+  std::map<RuleId, std::map<ResourceId, ConcurrencySlot>> slots;
+  std::map<std::pair<RuleId, ResourceId>, Quarantine> quarantines;
+  std::map<RuleId, std::vector<ResourceId>> lines;  // memory only, but there again after a load
 
   static Picture of(World& world, const State& state) {
     Picture p{.targets = describe_targets(world, state, "")};
@@ -22,6 +26,15 @@ struct Picture {
     });
     state.jobs.each([&](JobIx, const JobSlot& j) { p.jobs[j.row.id] = j.row; });
     state.freezes.each([&](FreezeIx, const FreezeSlot& f) { p.freezes[f.row.id] = f.row; });
+    state.groups.each([&](GroupIx, const GroupSlot& g) {
+      auto& [row, members] = p.groups[g.row.id];
+      row = g.row;
+      for (const MemberSlot& m : g.members) members.push_back(m.row);
+    });
+    p.slots = state.all_holders();
+    p.quarantines = state.quarantines();
+    for (const auto& [rule, line] : state.lines())
+      for (const LineKey& place : line.order()) p.lines[rule].push_back(place.resource);
     p.outbox = {state.outbox.begin(), state.outbox.end()};
     return p;
   }
@@ -34,7 +47,9 @@ struct Picture {
       return fmt::format("live jobs differ ({} before, {} after)", jobs.size(), other.jobs.size());
     if (freezes != other.freezes) return "freezes differ";
     if (outbox != other.outbox) return "outbox rows differ";
-    return "";
+    if (groups != other.groups) return "bracket groups differ";
+    if (slots != other.slots) return "slots differ";
+    return quarantines != other.quarantines ? "quarantines differ" : "";
   }
 };
 
@@ -54,6 +69,7 @@ std::string final_checks(World& world) {
   world.restart();
   if (std::string d = before.difference(Picture::of(world, world.state())); !d.empty())
     return "a restart changed something: " + d;
+  if (before.lines != Picture::of(world, world.state()).lines) return "a restart changed who waits in line";
   return audit_all(world);
 }
 

@@ -7,6 +7,7 @@ namespace ctrlplane::scenario {
 namespace {
 
 using RuleInput = UpsertPolicy::RuleInput;
+using namespace std::literals;
 
 Result<int64_t> in_units(Words& words, Duration unit) {
   Duration d = TRY(words.duration());
@@ -107,6 +108,41 @@ Status rollback(Words& words, JsonWriter& w) {
   return {};
 }
 
+// `bracket <deployment selector> [collecting 24h | waiting 24h | immediate] [redeploy | require all] [merge]
+// [pre <selector>] [post <selector>] [stuck 1h] [back individual|halt_and_notify]`; waiting: for all
+Status bracket(Words& words, JsonWriter& w) {
+  const auto stops = {"collecting"sv, "waiting"sv, "immediate"sv, "redeploy"sv, "require"sv,
+                      "merge"sv,      "pre"sv,     "post"sv,      "stuck"sv,    "back"sv};
+  w.member("deploymentSelector", words.until(stops));
+  if (words.take("collecting")) {
+    w.member("readinessWindowSeconds", TRY(in_units(words, seconds(1))));
+  } else if (words.take("waiting")) {
+    w.member("readinessMode", "wait_for_all");
+    w.member("readinessWindowSeconds", TRY(in_units(words, seconds(1))));
+  } else if (words.take("immediate")) {
+    w.member("readinessMode", "immediate");
+  }
+  if (words.take("redeploy")) w.member("unchangedMemberStrategy", "redeploy_current");
+  if (words.take("require all")) w.member("unchangedMemberStrategy", "require_all");
+  if (words.take("merge")) w.member("overlapStrategy", "merge");
+  if (words.take("pre")) w.member("preHookSelector", words.until(stops));
+  if (words.take("post")) w.member("postHookSelector", words.until(stops));
+  if (words.take("stuck")) w.member("stuckTimeoutSeconds", TRY(in_units(words, seconds(1))));
+  if (words.take("back")) w.member("rollbackStrategy", TRY(words.next("a strategy")));
+  return {};
+}
+
+// `limit 2 of <resource selector>`, `limit 20% of ..`
+Status limit(Words& words, JsonWriter& w) {
+  std::string most = TRY(words.next("how many"));
+  const bool share = most.ends_with('%');
+  if (share) most.pop_back();
+  TRY(words.must("of"));
+  w.member("groupSelector", words.rest()).member("limitType", share ? "percentage" : "count");
+  w.key("limitValue").raw(most);
+  return {};
+}
+
 struct Spelling {
   std::string_view words, type;
   Status (*write)(Words&, JsonWriter&);
@@ -122,6 +158,8 @@ constexpr Spelling kSpellings[] = {
     {"depends on", "deploymentDependency", dependency},
     {"retry", "retry", retry},
     {"rollback", "rollback", rollback},
+    {"bracket", "deploymentBracket", bracket},
+    {"limit", "resourceConcurrency", limit},
 };
 
 Result<RuleInput> read_rule(const std::string& text) {

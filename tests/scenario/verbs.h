@@ -54,6 +54,7 @@ Output declare_deployment(Call& call);
 Output declare_agent(Call& call);
 Output declare_resource(Call& call);
 Output declare_provider(Call& call);
+Output declare_channel(Call& call);
 Output set_provider(Call& call);
 Output link(Call& call);
 Output unlink(Call& call);
@@ -94,6 +95,25 @@ Output show_impact(Call& call);
 Output expect_frozen(Call& call, bool frozen);
 Output expect_freeze(Call& call);
 Output expect_event(Call& call);
+
+// verbs_brackets.cpp: bracket groups and slots
+Output retry_group(Call& call);
+Output skip_member(Call& call);
+Output abort_group(Call& call);
+Output finish_group(Call& call);
+Output close_group(Call& call);
+Output clear_quarantine(Call& call);
+Output show_group(Call& call);
+Output show_groups(Call& call);
+Output expect_group(Call& call);
+Output expect_member(Call& call);
+Output expect_no_group(Call& call);
+Output expect_groups(Call& call, int64_t expected, std::optional<GroupStatus> status);
+Output expect_slots(Call& call);
+Output expect_waiting(Call& call);
+Output expect_at_work(Call& call, int64_t expected);
+// What `policy .. ranking node-3 at 1` asks for.
+Result<RuleId> rule_id_that_ranks(const World& world, const std::string& resource, int64_t position);
 
 // verbs_time.cpp: time and trouble
 Output at_instant(Call& call);

@@ -15,6 +15,16 @@ void note_report(World& world, const ReportJob& c) {
   if (is_terminal(c.status)) world.held[c.instance].erase(c.job);
 }
 
+// Claims the job, or any if none is said, and ends it; empty: there was none.
+Output run_one(Call& call, AgentId agent, std::optional<JobId> job, JobStatus status) {
+  Answer claimed = TRY(call.send(ClaimJob{.agent = agent, .job = job, .instance = "run"}));
+  if (!claimed.job) return "";
+  const JobId id = claimed.job->id;
+  TRY(call.send(ReportJob{.job = id, .instance = "run", .status = JobStatus::kInProgress}));
+  TRY(call.send(ReportJob{.job = id, .instance = "run", .status = status}));
+  return name_of(call.world, *claimed.job);
+}
+
 }  // namespace
 
 // `claim runner as i1 [fencing] [job <job>]`: prints the job, or `nothing`.
@@ -53,19 +63,22 @@ Output beat_heart(Call& call) {
   return lines.empty() ? "go on\n" : lines_or_nothing(lines);
 }
 
-// `run runner [failure]`: claims and ends all there is for the agent, what that sets off included.
+// `run runner [failure] [only <job>]`: claims and ends all there is for the agent, what that sets off
+// included; or that job alone.
 Output run_all(Call& call) {
   AgentId agent = call.world.names.id<AgentId>(TRY(call.words.next("an agent")));
   JobStatus status = JobStatus::kSuccessful;
-  if (!call.words.done()) status = TRY(read_word<JobStatus>(call, "job status"));
+  bool only = call.words.take("only");
+  if (!only && !call.words.done()) {
+    status = TRY(read_word<JobStatus>(call, "job status"));
+    only = call.words.take("only");
+  }
+  if (only) return run_one(call, agent, TRY(read_job(call)).id, status);
   std::string output;
   for (int i = 0; i < kMostRuns; ++i) {
-    Answer claimed = TRY(call.send(ClaimJob{.agent = agent, .instance = "run"}));
-    if (!claimed.job) return output.empty() ? "nothing\n" : output;
-    JobId id = claimed.job->id;
-    TRY(call.send(ReportJob{.job = id, .instance = "run", .status = JobStatus::kInProgress}));
-    TRY(call.send(ReportJob{.job = id, .instance = "run", .status = status}));
-    output += name_of(call.world, *claimed.job);
+    const std::string one = TRY(run_one(call, agent, std::nullopt, status));
+    if (one.empty()) return output.empty() ? "nothing\n" : output;
+    output += one;
   }
   return fail(ErrorCode::kInternal, "there is always another job");
 }

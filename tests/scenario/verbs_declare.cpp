@@ -167,6 +167,13 @@ Output declare_resource(Call& call) {
   return declared<ResourceId>(call, in.identifier, call.send(UpsertResource{in, std::nullopt}));
 }
 
+// `channel pager webhook`: where people are told of what happens
+Output declare_channel(Call& call) {
+  UpsertChannel c{.name = TRY(call.words.next("a name"))};
+  c.kind = TRY(read_word<ChannelKind>(call, "kind of channel"));
+  return outcome(TRY(call.send(std::move(c))));
+}
+
 Output declare_provider(Call& call) {
   UpsertProvider c{.name = TRY(call.words.next("a name"))};
   return declared<ProviderId>(call, c.name, call.send(c));

@@ -9,6 +9,13 @@ Result<std::string> of_deployment(Call& call) {
   return call.words.next("a deployment");
 }
 
+// Are the next words those of one bracket group?
+bool speaks_of_group(const Call& call) {
+  for (std::string_view words : {"group", "first group", "second group", "third group", "last group"})
+    if (Words ahead = call.words; ahead.take(words)) return true;
+  return false;
+}
+
 Output check(std::string_view what, const std::string& is, const std::string& expected) {
   if (is == expected) return "";
   return fail(ErrorCode::kInternal, fmt::format("{} is {}, not {}", what, is, expected));
@@ -48,16 +55,25 @@ Output expect_nothing_pending(Call& call) {
   return "";
 }
 
-// `expect 3 targets`, `expect 2 [failure] jobs [of api]`
+// `expect 3 targets`, `expect 2 [failure] jobs [of api]`, `expect 2 [stuck] groups [on node-1]`, `expect 2
+// resources at work at most`
 Output expect_count(Call& call) {
   int64_t expected = TRY(call.words.number("job, current, desired, nothing or a number"));
   if (call.words.take("targets"))
     return check("number of targets", std::to_string(call.world.state().target_count()),
                  std::to_string(expected));
+  if (call.words.take("resources")) return expect_at_work(call, expected);
+  if (call.words.take("groups")) return expect_groups(call, expected, std::nullopt);
   std::optional<JobStatus> status;
   if (!call.words.take("jobs")) {
-    status = TRY(read_word<JobStatus>(call, "job status"));
-    TRY(call.words.must("jobs"));
+    const std::string word = TRY(call.words.next("a status"));
+    status = parse_enum<JobStatus>(word);
+    if (!status || !call.words.take("jobs")) {
+      const auto of_groups = parse_enum<GroupStatus>(word);
+      if (!of_groups) return mistake(fmt::format("'{}' is no status", word));
+      TRY(call.words.must("groups"));
+      return expect_groups(call, expected, of_groups);
+    }
   }
   std::string deployment = TRY(of_deployment(call));
   int64_t is = 0;
@@ -71,6 +87,7 @@ Output expect_count(Call& call) {
 
 Output show(Call& call) {
   World& world = call.world;
+  if (speaks_of_group(call)) return show_group(call);
   std::string what = TRY(call.words.next("what to show"));
   if (what == "context") {
     TRY(call.words.must("of"));
@@ -80,6 +97,7 @@ Output show(Call& call) {
   if (what == "freezes") return show_freezes(call);
   if (what == "history") return show_history(call);
   if (what == "impact") return show_impact(call);
+  if (what == "groups") return show_groups(call);
   if (what == "policies") return describe_policies(world);
   if (what == "outbox") return describe_outbox(world);
   if (what == "deliveries") return describe_deliveries(world);
@@ -100,6 +118,11 @@ Output expect(Call& call) {
   if (call.words.take("not frozen")) return expect_frozen(call, false);
   if (call.words.take("freeze")) return expect_freeze(call);
   if (call.words.take("event")) return expect_event(call);
+  if (call.words.take("member")) return expect_member(call);
+  if (call.words.take("no group")) return expect_no_group(call);
+  if (call.words.take("slots:") || call.words.take("slots")) return expect_slots(call);
+  if (call.words.take("waiting:") || call.words.take("waiting")) return expect_waiting(call);
+  if (speaks_of_group(call)) return expect_group(call);
   return expect_count(call);
 }
 

@@ -37,7 +37,7 @@ Output say(Call& call, ApprovalStatus status) {
 
 }  // namespace
 
-// `policy NAME [where <selector>] [disabled] [priority N]: RULE, RULE`
+// `policy NAME [where <selector>] [disabled] [priority N] [ranking node-3 at 1]: RULE, RULE`
 Output declare_policy(Call& call) {
   std::string text = call.words.rest();
   std::string head = split_outside(text, ": ")[0];
@@ -47,11 +47,20 @@ Output declare_policy(Call& call) {
   UpsertPolicy c{.name = TRY(words.next("a name")), .selector = "true"};
   PolicyId id = call.world.names.id<PolicyId>(c.name);
   if (call.world.state().policies.find(id)) c.id = id;
-  if (words.take("where")) c.selector = words.until({"disabled", "priority"});
+  if (words.take("where")) c.selector = words.until({"disabled", "priority", "ranking"});
   c.enabled = !words.take("disabled");
   if (words.take("priority")) c.priority = TRY(words.number("a priority"));
+  std::string ranked;
+  if (words.take("ranking")) {
+    ranked = TRY(words.next("a resource"));
+    TRY(words.must("at"));
+  }
+  const int64_t place = ranked.empty() ? 0 : TRY(words.number("a place"));
   TRY(words.end());
   c.rules = TRY(read_rules(rules));
+  for (UpsertPolicy::RuleInput& rule : c.rules)
+    if (!ranked.empty() && rule.type == "deploymentBracket")
+      rule.id = TRY(rule_id_that_ranks(call.world, ranked, place));
   std::string name = c.name;
   Answer answer = TRY(call.send(std::move(c)));
   call.world.names.learn<PolicyId>(name, answer.id);
@@ -64,6 +73,7 @@ Output reject(Call& call) { return say(call, ApprovalStatus::kRejected); }
 // `skip anyApproval of NAME for api v2 [in prod] [on node-1] [until 2h] ["reason"]`, `skip freeze NAME for
 // ..`
 Output skip_rule(Call& call) {
+  if (call.words.take("member")) return skip_member(call);
   std::string type = TRY(call.words.next("a type of rule"));
   CreateSkip c{.rule = {}, .version = {}};
   if (type == "freeze") {
@@ -130,6 +140,7 @@ Output force(Call& call) {
 
 // `clear rollback api on prod/node-1`
 Output clear(Call& call) {
+  if (call.words.take("quarantine")) return clear_quarantine(call);
   TRY(call.words.must("rollback"));
   TRY(call.send(ClearRollback{TRY(read_target(call))}));
   return "accepted\n";

@@ -3,6 +3,7 @@
 #include <tuple>
 
 #include "base/check.h"
+#include "engine/notify.h"
 #include "model/agent_type.h"
 
 namespace ctrlplane::scenario {
@@ -19,6 +20,7 @@ World::World(const std::string& store_kind)
   for (const AgentType& type : agent_types())
     if (type.delivery == Delivery::kPush) receiver(std::string(type.name));
   receiver("operators");
+  receiver(outbox_channel(ChannelKind::kWebhook));
   open();
 }
 

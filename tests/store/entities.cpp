@@ -34,6 +34,16 @@ template <>
 constexpr size_t kWords<FreezeAction> = 8;
 template <>
 constexpr size_t kWords<ChannelKind> = 3;
+template <>
+constexpr size_t kWords<GroupStatus> = 8;
+template <>
+constexpr size_t kWords<GroupCourse> = 3;
+template <>
+constexpr size_t kWords<MemberRole> = 3;
+template <>
+constexpr size_t kWords<Participation> = 4;
+template <>
+constexpr size_t kWords<MemberOutcome> = 8;
 
 struct Filler {
   Random& random;
@@ -96,6 +106,13 @@ struct Filler {
       fill(s.from);
       fill(s.to);
       fill(s.selector);
+    }
+  }
+  void fill(std::vector<MemberEdge>& v) {
+    v.resize(random.below(4));
+    for (MemberEdge& e : v) {
+      fill(e.rule);
+      fill(e.on);
     }
   }
   void fill(std::vector<Ending>& v) {

@@ -28,7 +28,8 @@ struct Wanted {
 };
 
 // The look-ups of the API. "newest first" is created_at and then id, both falling.
-std::vector<Wanted> wanted_plans(const std::string& primary_key_of_release, const std::string& of_part) {
+std::vector<Wanted> wanted_plans(const std::string& primary_key_of_release, const std::string& of_part,
+                                 const std::string& primary_key_of_member) {
   const auto by = [](std::vector<std::pair<std::string_view, CellView>> equals) {
     ColdQuery q{.table = &table_for<Job>(), .equals = std::move(equals), .order_by = "created_at"};
     q.descending = true;
@@ -39,6 +40,9 @@ std::vector<Wanted> wanted_plans(const std::string& primary_key_of_release, cons
   ColdQuery versions{.table = &table_for<Version>(), .equals = {{"deployment_id", Uuid{}}}};
   versions.order_by = "created_at";
   versions.descending = true;
+  ColdQuery groups{.table = &table_for<BracketGroup>(), .order_by = "created_at", .descending = true};
+  ColdQuery groups_there = groups;
+  groups_there.equals = {{"resource_id", Uuid{}}};
   ColdQuery audit{.table = &table_for<AuditEntry>(), .order_by = "at", .descending = true};
   return {
       {by({}), "job_by_age"},
@@ -46,7 +50,11 @@ std::vector<Wanted> wanted_plans(const std::string& primary_key_of_release, cons
       {outcome, "job_outcome"},
       {by({{"deployment_id", Uuid{}}}), "job_of_deployment"},
       {by({{"deployment_id", Uuid{}}, {"resource_id", Uuid{}}, {"environment_id", Uuid{}}}), "job_history"},
+      {by({{"group_id", Uuid{}}}), "job_of_group"},
       {versions, "deployment_version_history"},
+      {groups, "bracket_version_group_by_age"},
+      {groups_there, "bracket_version_group_of_resource"},
+      {{.table = &table_for<BracketMember>(), .equals = {{"group_id", Uuid{}}}}, primary_key_of_member},
       {audit, "audit_entry_age"},
       {{.table = &table_for<Release>(), .equals = {{"id", Uuid{}}}}, primary_key_of_release},
       {{.table = &table_for<ContextPart>(), .equals = {{"digest", Uuid{}}}}, of_part},
@@ -76,6 +84,9 @@ TEST_F(SqlitePlans, hot_loads_and_pruning_use_their_indexes) {
   uses(hot_sql(Dialect::kSqlite, table_for<Job>()), "job_hot");
   uses(hot_sql(Dialect::kSqlite, table_for<Version>()), "deployment_version_hot");
   uses(hot_sql(Dialect::kSqlite, table_for<OutboxItem>()), "outbox_hot");
+  uses(hot_sql(Dialect::kSqlite, table_for<BracketGroup>()), "bracket_version_group_hot");
+  uses(hot_sql(Dialect::kSqlite, table_for<BracketMember>()), "bracket_version_group_member_hot");
+  uses(hot_sql(Dialect::kSqlite, table_for<Quarantine>()), "bracket_quarantine_hot");
   uses(hot_sql(Dialect::kSqlite, table_for<Approval>()), "deployment_version_hot");
   uses(hot_sql(Dialect::kSqlite, table_for<Approval>()), "approval_1 (workspace_id=? AND version_id=?)");
   uses(prune_sql(Dialect::kSqlite, table_for<Job>(), "ended_at"), "job_ended");
@@ -87,7 +98,8 @@ TEST_F(SqlitePlans, hot_loads_and_pruning_use_their_indexes) {
 }
 
 TEST_F(SqlitePlans, reads_of_history_are_carried_and_sorted_by_an_index) {
-  for (const Wanted& w : wanted_plans("PRIMARY KEY", "sqlite_autoindex_context_part")) {
+  for (const Wanted& w : wanted_plans("PRIMARY KEY", "sqlite_autoindex_context_part",
+                                      "sqlite_autoindex_bracket_version_group_member")) {
     const std::string sql = cold_sql(Dialect::kSqlite, w.query);
     uses(sql, w.index);
     // Ties may be put in order by themselves; the rest must come in order.
@@ -127,12 +139,20 @@ INSERT INTO release SELECT '00000000-0000-0000-0000-000000000000', gen_random_uu
   gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), n FROM generate_series(1, 20000) n;
 INSERT INTO context_part SELECT '00000000-0000-0000-0000-000000000000', gen_random_uuid(), 'x'
   FROM generate_series(1, 20000) n;
+UPDATE job SET group_id = lpad(to_hex(created_at / 5), 32, '0')::uuid;
+INSERT INTO bracket_version_group SELECT '00000000-0000-0000-0000-000000000000', gen_random_uuid(),
+  gen_random_uuid(), lpad(to_hex(n % 100), 32, '0')::uuid, gen_random_uuid(), n, n, 'completed', n, n, n, n,
+  '{}', 'forward', NULL, NULL, '', '', '', NULL, 1 FROM generate_series(1, 20000) n;
+INSERT INTO bracket_version_group_member SELECT '00000000-0000-0000-0000-000000000000',
+  lpad(to_hex(n / 5), 32, '0')::uuid, gen_random_uuid(), 'work', 'changed', 'succeeded', NULL, NULL, NULL,
+  NULL, 1, NULL, NULL, NULL, '[]', 1 FROM generate_series(1, 20000) n;
 ANALYZE)sql";
 
 TEST_F(PlansTest, postgres_reads_history_by_an_index_and_sorts_ties_at_most) {
   const std::string conninfo = ctrlplane::test::TempPostgres::shared().fresh_database();
   postgres_rows(conninfo, kHistory);
-  for (const Wanted& w : wanted_plans("release_pkey", "context_part_pkey")) {
+  for (const Wanted& w :
+       wanted_plans("release_pkey", "context_part_pkey", "bracket_version_group_member_pkey")) {
     std::string values = literal_of(Uuid{});
     each_condition_value(w.query, [&](const CellView& v, ColumnType) { values += ", " + literal_of(v); });
     const std::string sql = cold_sql(Dialect::kPostgres, w.query);

@@ -1,0 +1,34 @@
+// Slots of concurrency rules: taken in the commit that admits the first job, given back when the work on the
+// resource has ended.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/tx.h"
+#include "policy/concurrency.h"
+
+namespace ctrlplane {
+
+struct NoSlot {
+  std::vector<RuleId> rules;  // all that it needs and does not hold: it waits for them together
+  LineKey place;
+  std::string why;
+};
+// Nothing: the resource holds or may take all of these.
+std::optional<NoSlot> no_slot(const State& state, const std::vector<RuleId>& needed, const LineKey& place);
+
+// The caller has seen that it may.
+void take_slots(Tx& tx, const std::vector<RuleId>& needed, ResourceId resource, std::optional<GroupId> group);
+
+// Keeps the lines in step with what a target waits for: it joins these and leaves others.
+void wait_for_slots(State& state, TargetIx target, const std::optional<NoSlot>& no);
+
+// More may go than before: who stands first in each line looks again.
+void wake_lines(State& state);
+
+// A slot that nobody needs any more.
+void release_slot(Tx& tx, const ConcurrencySlot& slot);
+
+}  // namespace ctrlplane

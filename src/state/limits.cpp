@@ -1,0 +1,192 @@
+// Slots: whom a concurrency rule counts, who holds its slots, who waits for one.
+#include "state/limits.h"
+
+#include <algorithm>
+
+#include "state/state.h"
+
+namespace ctrlplane {
+namespace {
+
+constexpr std::string_view kType = "resourceConcurrency";
+
+// A limit fails closed: what cannot be evaluated is counted.
+bool counts(const Limit& limit, const Resource& r) {
+  if (!limit.selector) return true;
+  const Match m = limit.selector->match(r);
+  return m == Match::kYes || m == Match::kError;
+}
+
+}  // namespace
+
+// ---- The line ------------------------------------------------------------------------------------------
+
+size_t Line::ahead_of(const LineKey& key, size_t most) const {
+  size_t n = 0;
+  for (auto it = by_key_.begin(); it != by_key_.end() && n < most && *it < key; ++it)
+    if (it->resource != key.resource) ++n;
+  return n;
+}
+
+void Line::join(const LineKey& key, TargetIx t) {
+  Waiting& w = waiting_[key.resource];
+  // With several wishes a resource waits with the oldest.
+  const bool others = std::any_of(w.targets.begin(), w.targets.end(), [&](TargetIx o) { return o != t; });
+  if (!w.targets.empty()) by_key_.erase(w.key);
+  w.key = others ? std::min(w.key, key) : key;
+  by_key_.insert(w.key);
+  if (std::find(w.targets.begin(), w.targets.end(), t) == w.targets.end()) w.targets.push_back(t);
+}
+
+bool Line::leave(ResourceId r) {
+  auto it = waiting_.find(r);
+  if (it == waiting_.end()) return false;
+  by_key_.erase(it->second.key);
+  waiting_.erase(it);
+  return true;
+}
+
+const Line& State::line(RuleId rule) const {
+  static const Line kEmpty;
+  auto it = lines_.find(rule);
+  return it == lines_.end() ? kEmpty : it->second;
+}
+
+void State::wait_in_line(RuleId rule, const LineKey& key, TargetIx t) { lines_[rule].join(key, t); }
+
+bool State::leave_line(RuleId rule, ResourceId resource) {
+  auto it = lines_.find(rule);
+  return it != lines_.end() && it->second.leave(resource);
+}
+
+// A target that goes waits for nothing; others of its resource join again when they are looked at.
+void State::leave_lines(TargetIx t) {
+  if (lines_.empty()) return;
+  const ResourceId resource = resources[targets_[t.n].resource].row.id;
+  for (auto& [rule, line] : lines_) {
+    const Line::Waiting* w = line.find(resource);
+    if (!w || std::find(w->targets.begin(), w->targets.end(), t) == w->targets.end()) continue;
+    for (TargetIx o : w->targets)
+      if (o != t) mark_dirty(o);
+    line.leave(resource);
+    wake_line(rule, 1);  // who stands first now may be able to go
+  }
+}
+
+void State::wake_line(RuleId rule, size_t first) {
+  const Line& of = line(rule);
+  for (auto it = of.order().begin(); it != of.order().end() && first > 0; ++it, --first)
+    for (TargetIx t : of.find(it->resource)->targets)
+      if (t.n < targets_.size()) mark_dirty(t);
+}
+
+// ---- Whom a rule counts --------------------------------------------------------------------------------
+
+const Limit* State::limit(RuleId rule) const {
+  auto it = limits_.find(rule);
+  return it == limits_.end() ? nullptr : &it->second;
+}
+
+bool State::is_limited(RuleId rule, ResourceIx r) const {
+  const Limit* of = limit(rule);
+  return of && (of->counting ? counts(*of, resources[r].row) : of->resources.contains(r.n));
+}
+
+void State::set_limits(const Policy& row) {
+  for (const PolicyRule& rule : row.rules) {
+    if (rule.type != kType) continue;
+    std::string text = text_member(rule.body, "groupSelector").value_or("");
+    auto [it, is_new] = limits_.try_emplace(rule.id);
+    Limit& limit = it->second;
+    if (!is_new && limit.text == text) continue;
+    limit.text = std::move(text);
+    auto selector = Selector::compile(limit.text, Selector::Subject::kResource);
+    limit.selector = selector ? std::optional(*std::move(selector)) : std::nullopt;
+    limit.resources = {};
+    limit.counting = true;
+    limit.walked = false;
+    std::erase_if(work_, [&](const Work& w) { return w.kind == Work::Kind::kLimit && w.rule == rule.id; });
+    enqueue({Work::Kind::kLimit, {}, {}, rule.id});
+  }
+}
+
+void State::drop_limits(const Policy& row) {
+  for (const PolicyRule& rule : row.rules) {
+    if (!limits_.erase(rule.id)) continue;
+    lines_.erase(rule.id);
+    std::erase_if(work_, [&](const Work& w) { return w.kind == Work::Kind::kLimit && w.rule == rule.id; });
+  }
+}
+
+void State::count_in_limits(ResourceIx r) {
+  for (auto& [rule, limit] : limits_)
+    if ((limit.walked || !limit.counting) && count_in_limit(limit, r))
+      wake_line(rule, 1);  // the limit may have risen
+}
+
+bool State::count_in_limit(Limit& limit, ResourceIx r) {
+  const bool now = counts(limit, resources[r].row);
+  if (limit.resources.contains(r.n) == now) return false;
+  now ? limit.resources.add(r.n) : limit.resources.remove(r.n);
+  return true;
+}
+
+void State::leave_limits(ResourceIx r) {
+  for (auto& [rule, limit] : limits_) limit.resources.remove(r.n);
+  for (auto& [rule, line] : lines_)
+    if (line.leave(resources[r].row.id)) wake_line(rule, line.size());  // who stood behind it
+}
+
+// ---- Who holds -------------------------------------------------------------------------------------------
+
+const std::map<ResourceId, ConcurrencySlot>& State::holders(RuleId rule) const {
+  static const std::map<ResourceId, ConcurrencySlot> kNone;
+  auto it = holders_.find(rule);
+  return it == holders_.end() ? kNone : it->second;
+}
+
+void State::put(const ConcurrencySlot& row) {
+  holders_[row.rule][row.resource] = row;
+  idle_slots_.emplace_back(row.rule, row.resource);
+}
+
+void State::erase(const ConcurrencySlot& row) {
+  auto it = holders_.find(row.rule);
+  if (it == holders_.end() || !it->second.erase(row.resource)) return;
+  if (it->second.empty()) holders_.erase(it);
+}
+
+bool State::slot_in_use(const ConcurrencySlot& slot) const {
+  if (slot_users_.contains({slot.rule, slot.resource})) return true;
+  if (!slot.group) return false;
+  // Groups of several brackets may have come to share it.
+  const ResourceIx r = resources.find(slot.resource);
+  return r && std::any_of(resources[r].groups.begin(), resources[r].groups.end(),
+                          [&](GroupIx g) { return groups[g].row.active(); });
+}
+
+std::optional<ConcurrencySlot> State::pop_idle_slot() {
+  while (!idle_slots_.empty()) {
+    auto [rule, resource] = idle_slots_.front();
+    idle_slots_.pop_front();
+    const auto& of = holders(rule);
+    if (auto it = of.find(resource); it != of.end() && !slot_in_use(it->second)) return it->second;
+  }
+  return std::nullopt;
+}
+
+void State::use_slots(const Job& row, int by) {
+  for (RuleId rule : row.slots) {
+    const std::pair key(rule, row.target.resource);
+    if ((slot_users_[key] += by) > 0) continue;
+    slot_users_.erase(key);
+    idle_slots_.push_back(key);
+  }
+}
+
+void State::look_at_slots(ResourceId resource) {
+  for (const auto& [rule, of] : holders_)
+    if (of.contains(resource)) idle_slots_.emplace_back(rule, resource);
+}
+
+}  // namespace ctrlplane
