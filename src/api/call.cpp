@@ -225,6 +225,19 @@ std::optional<std::string> Call::query(std::string_view name) const {
   return std::nullopt;
 }
 
+std::vector<std::string> Call::queries(std::string_view name) const {
+  std::vector<std::string> all;
+  for (const auto& [key, value] : query_) {
+    if (key != name) continue;
+    for (size_t from = 0; from <= value.size();) {
+      const size_t comma = std::min(value.find(',', from), value.size());
+      all.push_back(value.substr(from, comma - from));
+      from = comma + 1;
+    }
+  }
+  return all;
+}
+
 Page Call::page() const {
   Page page;
   if (auto text = query("limit")) page.limit = static_cast<size_t>(std::stoll(*text));

@@ -49,6 +49,8 @@ class Call : public std::enable_shared_from_this<Call> {
     return fail(ErrorCode::kNotFound, "not found: '" + std::string(argument(name)) + "' is no id");
   }
   std::optional<std::string> query(std::string_view name) const;
+  // Of a parameter that may be given several times, or several values with commas between them.
+  std::vector<std::string> queries(std::string_view name) const;
   template <class T>
   Result<std::optional<T>> query_id(std::string_view name) const {
     auto text = query(name);

@@ -30,6 +30,13 @@ struct Naming {
     named("freeze", e.id);
     if (e.ended()) w.member("ended", true);
   }
+  void operator()(const BracketGroup& e) {
+    named("bracketGroup", e.id);
+    w.member("status", to_string(e.status));
+  }
+  void operator()(const BracketMember& e) { named("bracketGroup", e.group); }
+  void operator()(const Quarantine& e) { named("bracketGroup", e.group); }
+  void operator()(const ConcurrencySlot& e) { named("concurrency", e.rule); }
   void operator()(const TargetState& e) { w.member("entity", "releaseTarget").member("id", e.key.str()); }
   template <class E>
   void operator()(const E&) {}

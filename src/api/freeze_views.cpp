@@ -113,8 +113,22 @@ std::string in_flight_text(const State& state, const FreezeOutline& freeze) {
   return w.close_array().take();
 }
 
+std::string open_brackets_text(const State& state, const FreezeOutline& freeze) {
+  JsonWriter w;
+  w.open_array();
+  for (const OpenBracket& open : open_brackets_under(state, freeze)) {
+    const BracketGroup& row = state.groups[open.group].row;
+    w.open().member("id", row.id).member("resourceId", row.resource);
+    if (ResourceIx r = state.resources.find(row.resource))
+      w.member("resourceName", state.resources[r].row.name);
+    w.member("status", to_string(row.status)).member("membersLeft", open.members_left).close();
+  }
+  return w.close_array().take();
+}
+
 void Impact::begin(const State& state, FreezeOutline freeze) {
   in_flight = in_flight_text(state, freeze);
+  open_brackets = open_brackets_text(state, freeze);
   outline = std::move(freeze);
 }
 
@@ -124,7 +138,7 @@ std::string Impact::numbers() const {
 }
 
 std::string Impact::text() const {
-  return fmt::format(R"({{{},"inFlightJobs":{},"openBrackets":[]}})", numbers(), in_flight);
+  return fmt::format(R"({{{},"inFlightJobs":{},"openBrackets":{}}})", numbers(), in_flight, open_brackets);
 }
 
 void count_impact(Call& call, std::shared_ptr<Impact> impact, std::function<void(Call&, Status)> then) {

@@ -35,12 +35,13 @@ Result<std::vector<FreezeEvent>> events_of(store::Store& store, WorkspaceId work
 // What a freeze does, under way.
 struct Impact {
   std::string in_flight = "[]";               // a JSON array
+  std::string open_brackets = "[]";           // likewise
   std::optional<FreezeOutline> outline = {};  // unset: there is nothing to count
   FreezeCount count = {};
   size_t steps_left = SIZE_MAX;  // after which the count is left as it is
   bool done = false;
 
-  // Of the state as it is now: the jobs that agents have are exact.
+  // Of the state as it is now: the jobs that agents have are exact, and the groups at work.
   void begin(const State& state, FreezeOutline freeze);
   std::string text() const;     // as JSON
   std::string numbers() const;  // the members that were counted, without brackets
@@ -48,6 +49,8 @@ struct Impact {
 
 // The jobs that agents have now, as a JSON array.
 std::string in_flight_text(const State& state, const FreezeOutline& freeze);
+// The bracket groups that it stops half-way, likewise.
+std::string open_brackets_text(const State& state, const FreezeOutline& freeze);
 
 // Counts on, one step of the loop after the other; `then` runs on the loop's thread. An error: it could not
 // be counted to the end.

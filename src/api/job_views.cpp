@@ -38,6 +38,13 @@ std::string config_in(const std::string& shared_part) {
   return config ? boost::json::serialize(*config) : "{}";
 }
 
+// As the agent would be answered if it asked for the job.
+FreezeIx held_by(const State& state, Time now, const JobSlot& job) {
+  if (!job.target || !job.version) return {};
+  const GroupIx group = job.row.group ? state.groups.find(*job.row.group) : GroupIx{};
+  return policy::frozen_by(state, now, job.target, job.version, group);
+}
+
 }  // namespace
 
 Holdings held_among(const State& state, Time now, const std::vector<JobId>& waiting) {
@@ -45,8 +52,7 @@ Holdings held_among(const State& state, Time now, const std::vector<JobId>& wait
   if (!state.any_open_freezes()) return held;
   for (JobId id : waiting) {
     JobIx j = state.jobs.find(id);
-    if (!j || !state.jobs[j].target || !state.jobs[j].version) continue;
-    if (FreezeIx f = policy::frozen_by(state, now, state.jobs[j].target, state.jobs[j].version))
+    if (FreezeIx f = j ? held_by(state, now, state.jobs[j]) : FreezeIx{})
       held[id] = {state.freezes[f].row.id, state.freezes[f].row.reason};
   }
   return held;
@@ -59,8 +65,7 @@ Offer offered(const State& state, Time now, AgentIx agent) {
   for (JobId id : state.agents[agent].pending) {  // those set aside were refused
     if (looked++ == kMaxLooked) break;
     const JobSlot& job = state.jobs[state.jobs.find(id)];
-    if (job.target && job.version && !policy::frozen_by(state, now, job.target, job.version))
-      all.push_back(id);
+    if (job.target && job.version && !held_by(state, now, job)) all.push_back(id);
   }
   return all;
 }
@@ -138,6 +143,7 @@ void JobContexts::write_job(JsonWriter& w, const Job& job, bool with_context, st
   w.member("cancelRequestedAt", job.cancel_requested_at);
   w.key("metadata").raw("{}").member_unless_empty("externalId", job.external_id);
   w.member_unless_empty("message", job.message).member_unless_empty("holder", job.holder);
+  w.member("bracketGroupId", job.group);
   if (auto it = held_.find(job.id); it != held_.end() && job.status == JobStatus::kPending)
     w.key("held").open().member("freezeId", it->second.freeze).member("reason", it->second.reason).close();
   const std::string* shared = part(job.shared_part);

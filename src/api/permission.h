@@ -59,6 +59,7 @@ inline constexpr Permission kPolicyWrite{Where::kWorkspace, "policy.write", kOpe
 inline constexpr Permission kPolicySkip{Where::kWorkspace, "policy.skip", kOperators};
 inline constexpr Permission kVersionApprove{Where::kWorkspace, "version.approve", kDeployers};
 inline constexpr Permission kTargetForce{Where::kWorkspace, "target.force_deploy", kOperators};
+inline constexpr Permission kBracketAct{Where::kWorkspace, "bracket.act", kOperators};
 inline constexpr Permission kJobCancel{Where::kWorkspace, "job.cancel", kDeployers};
 inline constexpr Permission kFreezeRead{Where::kWorkspace, "deployment_freeze.read", kAll};
 inline constexpr Permission kFreezeCreate{Where::kWorkspace, "deployment_freeze.create", kDeployers};

@@ -144,7 +144,7 @@ Job                   = { id: uuid, releaseId: string, jobAgentId: string, jobAg
                           status: JobStatus, cause: string,
                           createdAt: datetime, updatedAt: datetime, startedAt?: datetime, completedAt?: datetime,
                           cancelRequestedAt?: datetime, metadata: Metadata, externalId?: string, message?: string,
-                          holder?: string, held?: HeldBy, dispatchContext?: object }
+                          holder?: string, bracketGroupId?: uuid, held?: HeldBy, dispatchContext?: object }
 HeldBy                = { freezeId: uuid, reason: string }
 JobPage               = { items: [Job], total: integer, limit: integer, offset: integer }
 JobWithRelease        = { job: Job, release: Release, deployment?: Deployment, environment?: Environment,
@@ -186,14 +186,24 @@ Redeployed             = { id: uuid, message: string, jobIds: [uuid] }
 # ---- Policies ----
 # A rule names exactly one of its kinds; its id, policyId and createdAt may be sent back.
 PolicyRule          = { id?: string, policyId?: string, createdAt?: string, anyApproval?: object,
-                        deploymentDependency?: object,
+                        deploymentBracket?: DeploymentBracketRule, deploymentDependency?: object,
                         deploymentWindow?: object, environmentProgression?: object, gradualRollout?: object,
-                        planValidationOpa?: object,
+                        planValidationOpa?: object, resourceConcurrency?: ResourceConcurrencyRule,
                         retry?: object, rollback?: object, verification?: object, versionCooldown?: object,
                         versionSelector?: object }
+# Selectors are CEL over deployment. readinessWindowSeconds is required unless readinessMode is immediate.
+DeploymentBracketRule = { deploymentSelector: string,
+                        readinessMode?: "collection_window" | "wait_for_all" | "immediate",
+                        readinessWindowSeconds?: integer(0..),
+                        unchangedMemberStrategy?: "skip_unchanged" | "redeploy_current" | "require_all",
+                        overlapStrategy?: "queue" | "merge", preHookSelector?: string,
+                        postHookSelector?: string, stuckTimeoutSeconds?: integer(1..),
+                        rollbackStrategy?: "all_members" | "individual" | "halt_and_notify" }
+# groupSelector is CEL over resource; limitValue is 1 to 100 of a percentage, and from 0 of a count.
+ResourceConcurrencyRule = { groupSelector: string, limitType: "percentage" | "count", limitValue: integer(0..) }
 Policy              = { id: uuid, workspaceId: uuid, name: string, description?: string, selector: string,
-                        priority: integer,
-                        enabled: boolean, metadata: Metadata, rules: [PolicyRule], createdAt: datetime }
+                        priority: integer, enabled: boolean, metadata: Metadata, rules: [PolicyRule],
+                        createdAt: datetime, warnings?: [string] }
 PolicyPage          = { items: [Policy], total: integer, limit: integer, offset: integer }
 UpsertPolicyRequest = { name: string(1..255), description?: string, selector?: string, priority?: integer,
                         enabled?: boolean,
@@ -233,6 +243,62 @@ EnvironmentVerdict  = { environment: { id: uuid, name: string }, targets: intege
 VersionEvaluations  = { version: DeploymentVersion, environments: [EnvironmentVerdict] }
 EligibleVersionsRequest = { filter?: string, excludeRuleIds?: [string] }
 
+# ---- Brackets and concurrency ----
+GroupStatus        = "collecting" | "ready" | "queued" | "executing" | "stuck" | "completed" | "failed" |
+                     "cancelled"
+# What is gone has an id and no names.
+ResourceName       = { id: uuid, identifier?: string, name?: string }
+BracketGroupHead   = { id: uuid, ruleId: uuid, policyId?: uuid, policyName?: string, resource: ResourceName,
+                       environment: { id: uuid, name?: string }, status: GroupStatus,
+                       course: "forward" | "roll_back" | "wind_down", note?: string, createdAt: datetime,
+                       collectionStartedAt: datetime, collectionEndsAt: datetime, readyAt?: datetime,
+                       startedAt?: datetime, stuckSince?: datetime, finishedAt?: datetime, closedBy?: string,
+                       finishBy?: string, mergedInto?: uuid }
+MemberOutcome      = "waiting" | "running" | "succeeded" | "failed" | "skipped" | "aborted" | "rolling_back" |
+                     "rolled_back"
+BracketMember      = { deploymentId: uuid, deploymentName?: string, role: "work" | "pre_hook" | "post_hook",
+                       participation: "changed" | "redeploy" | "hook" | "skipped", outcome: MemberOutcome,
+                       versionId?: uuid, tag?: string }
+# candidate: what would be locked if the window closed now.
+BracketMemberDetail = BracketMember & { candidate?: VersionTag, lockedAt?: datetime, nextVersionId?: uuid,
+                       nextTag?: string, previousTag?: string, attempts: integer, lastJobId?: uuid,
+                       startedAt?: datetime, finishedAt?: datetime, dependsOn: [string], waitingFor?: string }
+BracketGroup       = BracketGroupHead & { members: [BracketMember] }
+BracketGroupPage   = { items: [BracketGroup], total: integer, limit: integer, offset: integer }
+GroupMoment        = { at: datetime, event: "opened" | "closed" | "started" | "member_started" |
+                       "member_finished" | "stuck" | "ended", deploymentId?: uuid, deploymentName?: string,
+                       outcome?: MemberOutcome, by?: string, status?: GroupStatus, note?: string }
+BracketAction      = "close_now" | "retry" | "skip_member" | "finish" | "abort" | "clear_quarantine"
+# actions: those that make sense now.
+BracketGroupDetail = BracketGroupHead & { terms: object, waitingFor?: string, members: [BracketMemberDetail],
+                       timeline: [GroupMoment], actions: [BracketAction],
+                       quarantine?: { groupId: uuid, since: datetime, clearedBy?: string,
+                                      clearedAt?: datetime } }
+BracketJob         = { id: uuid, deploymentId: uuid, deploymentName?: string, versionId: uuid, tag?: string,
+                       jobAgentId: uuid, status: JobStatus, cause: string, message?: string,
+                       createdAt: datetime, startedAt?: datetime, completedAt?: datetime }
+BracketGroupWithJobs = BracketGroupDetail & { jobs: [BracketJob] }
+# deploymentId: which member, for retry and skip_member; relock: retry with the newest eligible version.
+BracketActionRequest = { action: BracketAction, deploymentId?: uuid, relock?: boolean, runPostHooks?: boolean,
+                       reason?: string }
+Bracket            = { ruleId: uuid, policyId: uuid, policyName: string, terms: object,
+                       counts: { collecting: integer, ready: integer, queued: integer, executing: integer,
+                                 stuck: integer }, quarantined: integer,
+                       quarantines: [{ resource: ResourceName, groupId: uuid, since: datetime }],
+                       groups: [BracketGroup] }
+BracketList        = { items: [Bracket] }
+SlotHolder         = { resourceId: uuid, identifier?: string, name?: string, since: datetime, groupId?: uuid,
+                       why: string }
+SlotWaiter         = { resourceId: uuid, identifier?: string, name?: string, position: integer }
+# counting: the resources are still being counted, so there may be more of them. unlimited: resources of the
+# policy's targets that the limit does not count, the first 100 by identifier.
+ConcurrencyLimit   = { ruleId: uuid, policyId: uuid, policyName: string, limitType: "percentage" | "count",
+                       limitValue: integer, groupSelector: string, total: integer, counting?: boolean,
+                       max: integer, active: integer, quarantined: integer, holders: [SlotHolder],
+                       waiting: [SlotWaiter], waitingTotal: integer,
+                       unlimited: { count: integer, identifiers: [string] } }
+ConcurrencyLimits  = { items: [ConcurrencyLimit] }
+
 # ---- Freezes ----
 FreezeScope        = "workspace" | "system" | "environment" | "deployment"
 InFlightWork       = "finish_jobs" | "finish_brackets" | "cancel"
@@ -243,11 +309,13 @@ Freeze             = { id: uuid, workspaceId: uuid, scope: FreezeScope, scopeEnt
                        resume?: { perMinute: integer }, status: "active" | "scheduled" | "ended" }
 FreezePage         = { items: [Freeze], total: integer, limit: integer, offset: integer }
 FreezeList         = { items: [Freeze] }
+OpenBracket        = { id: uuid, resourceId: uuid, resourceName?: string, status: "executing" | "stuck",
+                       membersLeft: integer }
 InFlightJob        = { id: uuid, status: JobStatus, releaseTargetKey: string, versionId: uuid,
                        jobAgentId: uuid, sending?: boolean }
 # incomplete: the freeze stands, but its targets could not all be counted.
 FreezeImpact       = { targets: integer, undetermined: integer, heldJobs: integer,
-                       inFlightJobs: [InFlightJob], openBrackets: [object], incomplete?: boolean }
+                       inFlightJobs: [InFlightJob], openBrackets: [OpenBracket], incomplete?: boolean }
 NewFreeze          = Freeze & { impact: FreezeImpact }
 FreezePreview      = { impact: FreezeImpact }
 FreezeEvent        = { id: uuid, action: "scheduled" | "activated" | "extended" | "modified" | "thawed" |

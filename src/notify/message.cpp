@@ -15,13 +15,15 @@ namespace bj = boost::json;
 struct Kind {
   std::string_view type, headline, sentence;
 };
-constexpr std::array<Kind, 7> kKinds = {{
+constexpr std::array<Kind, 9> kKinds = {{
     {"freeze.activated", "Deployments frozen", "Deployments are frozen."},
     {"freeze.extended", "Freeze extended", "A freeze of deployments was extended."},
     {"freeze.thawed", "Freeze lifted", "A freeze of deployments was lifted."},
     {"freeze.expired", "Freeze expired", "A freeze of deployments has expired."},
     {"freeze.expiring_soon", "Freeze expires soon", "A freeze of deployments expires soon."},
     {"freeze.bypassed", "Freeze bypassed", "A version passes a freeze of deployments."},
+    {"bracket.stuck", "Bracket stuck", "A bracket group is stuck"},
+    {"bracket.failed", "Bracket failed", "A bracket group has failed"},
     {"test", "Test message", "This is a test message. Messages of this workspace reach this channel."},
 }};
 
@@ -36,6 +38,10 @@ class Members {
   std::optional<int64_t> integer(std::string_view name) const {
     const bj::value* v = find(name);
     return v && v->is_int64() ? std::optional(v->get_int64()) : std::nullopt;
+  }
+  std::optional<bool> flag(std::string_view name) const {
+    const bj::value* v = find(name);
+    return v && v->is_bool() ? std::optional(v->get_bool()) : std::nullopt;
   }
   Members object(std::string_view name) const {
     const bj::value* v = find(name);
@@ -67,6 +73,27 @@ std::string scope_words(const Members& freeze) {
 bool is_web_url(std::string_view url) {
   return (url.starts_with("https://") || url.starts_with("http://")) &&
          std::ranges::none_of(url, [](unsigned char c) { return c <= 0x20 || c == 0x7f; });
+}
+
+std::string bracket_advice(const Members& all, bool is_stuck) {
+  if (is_stuck)
+    return "It keeps the resource and its slots until somebody retries it, leaves the member out or aborts "
+           "it.";
+  if (!all.flag("quarantined").value_or(true))
+    return "Its versions are not tried again there before there is a newer one.";
+  return "Nothing new starts on the resource until somebody has looked at it and cleared its quarantine.";
+}
+
+// What there is to know of a bracket group, and what to do about it.
+void tell_bracket(Message& m, const Members& all) {
+  const std::string resource = all.text("resource"), note = all.text("note");
+  const std::string on = resource.empty() ? "" : " on " + resource, why = note.empty() ? "" : ": " + note;
+  const std::string advice = bracket_advice(all, m.type == "bracket.stuck");
+  m.headline = one_line(m.headline + on + why);
+  m.sentence += on + ".";
+  if (!resource.empty()) m.facts.push_back({"Resource", resource});
+  if (!note.empty()) m.facts.push_back({"Why", note});
+  m.facts.push_back({"What now", advice});
 }
 
 void add_facts(Message& m, const Members& all) {
@@ -124,10 +151,11 @@ Result<Message> read_message(std::string_view payload) {
   m.sentence = kind == kKinds.end() ? m.type : kind->sentence;
   Members freeze = all.object("freeze");
   if (std::string reason = one_line(freeze.text("reason")); !reason.empty()) m.headline += ": " + reason;
-  add_facts(m, all);
+  m.type.starts_with("bracket.") ? tell_bracket(m, all) : add_facts(m, all);
   if (std::string url = freeze.text("incidentUrl"); is_web_url(url)) m.incident_url = url;
   m.context = fmt::format("Workspace {}", all.text("workspaceId"));
   if (std::string id = freeze.text("id"); !id.empty()) m.context += fmt::format(" · freeze {}", id);
+  if (std::string id = all.text("groupId"); !id.empty()) m.context += fmt::format(" · bracket group {}", id);
   if (std::string at = all.text("at"); !at.empty()) m.context += fmt::format(" · {}", at);
   m.context = one_line(std::move(m.context));
   return m;

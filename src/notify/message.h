@@ -19,14 +19,14 @@ struct Fact {
 };
 
 struct Message {
-  std::string type;  // "freeze.activated", …, "test"
+  std::string type;  // "freeze.activated", …, "bracket.stuck", …, "test"
   Audience audience = Audience::kAdmins;
   WorkspaceId workspace;
   std::string headline;      // one line, without control characters
   std::string sentence;      // what has happened
-  std::vector<Fact> facts;   // what there is of scope, reason, who, when; in this order
+  std::vector<Fact> facts;   // what there is of scope, reason, who, when; or of resource, why, what now
   std::string incident_url;  // http or https; empty: none
-  std::string context;       // one line: workspace, freeze, when
+  std::string context;       // one line: workspace, freeze or group, when
 };
 
 // The message of an outbox row. kInvalid: it is no object with a type.

@@ -62,10 +62,51 @@ TEST(Message, of_a_bypass_names_the_version_and_who_published_it) {
                                         {"Published by", "eve@example.com"}}));
 }
 
+constexpr std::string_view kStuck = R"({"type":"bracket.stuck","audience":"deployers",
+  "workspaceId":"00000000-0000-0000-0000-000000000001","groupId":"00000000-0000-0000-0000-000000000002",
+  "ruleId":"00000000-0000-0000-0000-000000000003","resourceId":"00000000-0000-0000-0000-000000000004",
+  "resource":"node-3","note":"kubelet failed: no attempts are left","at":"2026-01-02T03:04:05Z"})";
+
+TEST(Message, of_a_stuck_bracket_says_where_why_and_what_can_be_done) {
+  Message m = message(kStuck);
+  EXPECT_EQ(m.audience, Audience::kDeployers);
+  EXPECT_EQ(m.headline, "Bracket stuck on node-3: kubelet failed: no attempts are left");
+  EXPECT_EQ(
+      plain_text(m),
+      "A bracket group is stuck on node-3.\n\n"
+      "Resource: node-3\nWhy: kubelet failed: no attempts are left\n"
+      "What now: It keeps the resource and its slots until somebody retries it, leaves the member out or "
+      "aborts it.\n\n"
+      "Workspace 00000000-0000-0000-0000-000000000001 · bracket group "
+      "00000000-0000-0000-0000-000000000002 · 2026-01-02T03:04:05Z\n");
+}
+
+TEST(Message, of_a_failed_bracket_tells_of_a_quarantine_only_where_there_is_one) {
+  auto failed = [](std::string more) {
+    return message(R"({"type":"bracket.failed","resource":"node-3","note":"aborted by ann")" + more + "}");
+  };
+  EXPECT_EQ(failed("").headline, "Bracket failed on node-3: aborted by ann");
+  EXPECT_NE(plain_text(failed(R"(,"quarantined":true)")).find("cleared its quarantine"), std::string::npos);
+  EXPECT_EQ(failed(R"(,"quarantined":false)").facts,
+            (std::vector<Fact>{
+                {"Resource", "node-3"},
+                {"Why", "aborted by ann"},
+                {"What now", "Its versions are not tried again there before there is a newer one."}}));
+}
+
+TEST(Message, of_a_bracket_whose_members_are_missing_or_hostile_is_still_a_line) {
+  EXPECT_EQ(message(R"({"type":"bracket.stuck"})").headline, "Bracket stuck");
+  EXPECT_EQ(message(R"({"type":"bracket.stuck","resource":1,"note":["x"],"groupId":{}})").headline,
+            "Bracket stuck");
+  Message m = message(R"({"type":"bracket.stuck","resource":"a\r\nBcc: eve","note":"b\u0000c"})");
+  EXPECT_EQ(subject_of(m), "[ctrlplane] Bracket stuck on a  Bcc: eve: b c");
+}
+
 TEST(Message, has_words_for_every_type_and_for_one_it_does_not_know) {
   std::set<std::string> headlines;
-  for (std::string type : {"freeze.activated", "freeze.extended", "freeze.thawed", "freeze.expired",
-                           "freeze.expiring_soon", "freeze.bypassed", "test"}) {
+  for (std::string type :
+       {"freeze.activated", "freeze.extended", "freeze.thawed", "freeze.expired", "freeze.expiring_soon",
+        "freeze.bypassed", "bracket.stuck", "bracket.failed", "test"}) {
     Message m = message(R"({"type":")" + type + R"("})");
     EXPECT_NE(m.headline, type);
     EXPECT_TRUE(headlines.insert(m.headline).second) << m.headline;

@@ -38,6 +38,18 @@ TEST(Slack, has_a_header_fields_a_link_and_a_context_line) {
   EXPECT_EQ(text_at(blocks[3].at("elements").as_array()[0]), "Workspace w");
 }
 
+TEST(Slack, says_what_can_be_done_about_a_stuck_bracket) {
+  auto m =
+      read_message(R"({"type":"bracket.stuck","resource":"node-<3>","note":"kubelet failed","groupId":"g"})");
+  ASSERT_TRUE(m);
+  bj::object body = slack(*m);
+  const auto& fields = body.at("blocks").as_array()[1].at("fields").as_array();
+  ASSERT_EQ(fields.size(), 3u);
+  EXPECT_EQ(text_at(fields[0]), "*Resource*\nnode-&lt;3&gt;");
+  EXPECT_EQ(text_at(fields[1]), "*Why*\nkubelet failed");
+  EXPECT_NE(text_at(fields[2]).find("retries it"), std::string::npos);
+}
+
 TEST(Slack, says_a_sentence_where_there_are_no_facts_because_fields_may_not_be_empty) {
   bj::object body = slack({.type = "test", .headline = "Test message", .sentence = "It is.", .context = "c"});
   ASSERT_EQ(types(body), (std::vector<std::string>{"header", "section", "context"}));

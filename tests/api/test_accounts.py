@@ -28,6 +28,7 @@ MAY = {
     "version.approve": {"deployer", "operator", "admin"},
     "policy.write": {"operator", "admin"},
     "policy.skip": {"operator", "admin"},
+    "bracket.act": {"operator", "admin"},
     "job.cancel": {"deployer", "operator", "admin"},
     "job.work": {"agent", "operator", "admin"},
 }

@@ -102,7 +102,11 @@ Status force_deploy(Call& c) {
     TRY(c.api().directory().allows(c.who(), permission::kFreezeBypass, c.workspace()));
   return c.write(std::move(command), [](const State&, Time, const Answer& answer) {
     JsonWriter w;
-    w.open().member("id", answer.id).member("message", "Force deploy requested").key("jobIds").open_array();
+    // A member of a bracket group that is stuck on it: the group starts it, in its turn.
+    const bool is_retry = answer.jobs.empty();
+    w.open().member("id", answer.id);
+    w.member("message", is_retry ? "Retry in its bracket group requested" : "Force deploy requested");
+    w.key("jobIds").open_array();
     for (JobId id : answer.jobs) w.value(id);
     w.close_array().close();
     return w.take();

@@ -78,14 +78,15 @@ FreezeRights rights_of(Call& c) {
 
 // ---- Making one ------------------------------------------------------------------------------------------
 
-// In the step that makes the freeze, so that what agents have is exact at its commit. The numbers are put in
-// later.
+// In the step that makes the freeze, so that what agents have and which groups are at work is exact at its
+// commit. The numbers are put in later.
 std::string made_text(const State& s, Time now, const Answer& answer) {
   const Freeze& row = s.freezes[s.freezes.find(FreezeId{answer.id})].row;
   auto outline = FreezeOutline::of(row);
   const std::string jobs = outline ? in_flight_text(s, *outline) : "[]";
+  const std::string brackets = outline ? open_brackets_text(s, *outline) : "[]";
   return with_member(freeze_text(s.id(), row, now), "impact",
-                     fmt::format(R"({{"openBrackets":[],"inFlightJobs":{}}})", jobs));
+                     fmt::format(R"({{"openBrackets":{},"inFlightJobs":{}}})", brackets, jobs));
 }
 
 std::string with_numbers(std::string made, const Impact& impact) {

@@ -6,13 +6,39 @@
 #include "api/api.h"
 #include "api/families.h"
 #include "api/views.h"
+#include "policy/judge.h"
 #include "policy/registry.h"
 
 namespace ctrlplane::api {
 namespace {
 
-void write_policy(JsonWriter& w, WorkspaceId workspace, const Policy& p) {
-  w.open().member("id", p.id).member("workspaceId", workspace).member("name", p.name);
+// What is accepted and may still surprise.
+std::vector<std::string> warnings_about(const State& s, const Policy& p) {
+  auto has = [&](std::string_view type) {
+    return std::any_of(p.rules.begin(), p.rules.end(), [&](const PolicyRule& r) { return r.type == type; });
+  };
+  const bool gets_unstuck = has("retry") || has("rollback");
+  std::vector<std::string> all;
+  for (const PolicyRule& r : p.rules) {
+    const policy::Rule* rule = policy::rule_of(s, s.policies.find(p.id), r.id);
+    const policy::BracketTerms* bracket = rule ? rule->bracket() : nullptr;
+    if (!bracket) continue;
+    if (!gets_unstuck && !bracket->stuck_timeout)
+      all.push_back(
+          "a stuck resource holds its slot: the policy has a bracket, but no retry rule, no rollback rule "
+          "and "
+          "no stuckTimeoutSeconds");
+    if (!bracket->names_hooks())
+      all.push_back(
+          "hooks are inferred from the order of the bracket's deployments: name them with preHookSelector "
+          "and "
+          "postHookSelector");
+  }
+  return all;
+}
+
+void write_policy(JsonWriter& w, const State& s, const Policy& p) {
+  w.open().member("id", p.id).member("workspaceId", s.id()).member("name", p.name);
   w.member_unless_empty("description", p.description).member("selector", p.selector);
   w.member("priority", p.priority).member("enabled", p.enabled).member("metadata", p.metadata);
   w.key("rules").open_array();
@@ -23,12 +49,18 @@ void write_policy(JsonWriter& w, WorkspaceId workspace, const Policy& p) {
                                : w.member("createdAt", r.shown_created_at);
     w.member(r.type, r.body).close();
   }
-  w.close_array().member("createdAt", p.created_at).close();
+  w.close_array().member("createdAt", p.created_at);
+  if (const auto warnings = warnings_about(s, p); !warnings.empty()) {
+    w.key("warnings").open_array();
+    for (const std::string& warning : warnings) w.value(warning);
+    w.close_array();
+  }
+  w.close();
 }
 
 std::string policy_text(const State& s, PolicyId id) {
   JsonWriter w;
-  write_policy(w, s.id(), s.policies[s.policies.find(id)].row);
+  write_policy(w, s, s.policies[s.policies.find(id)].row);
   return w.take();
 }
 
@@ -71,7 +103,7 @@ RenderFn as_policy() {
 Status list(Call& c) {
   return c.read([page = c.page()](const State& s, Time) -> Result<std::string> {
     return page_of(sorted<PolicyIx>(s.policies, kByName), page,
-                   [&](JsonWriter& w, const PolicySlot* p) { write_policy(w, s.id(), p->row); });
+                   [&](JsonWriter& w, const PolicySlot* p) { write_policy(w, s, p->row); });
   });
 }
 
