@@ -67,7 +67,7 @@ class Applier {
              bool on_server);
 
   Outcome<void> apply(const Step& step);
-  Outcome<std::string> write(const Step& step);
+  Outcome<Written> write(const Step& step);
   Links links_of(const Step& step) const;
   std::string id_of_title(const std::string& title) const {
     auto found = ids_.find(title);
@@ -170,14 +170,14 @@ Links Applier::links_of(const Step& step) const {
   return links;
 }
 
-Outcome<std::string> Applier::write(const Step& step) {
+Outcome<Written> Applier::write(const Step& step) {
   const Existing* existing = step.existing ? &*step.existing : nullptr;
   Links links = links_of(step);
-  std::string id = existing ? existing->id : std::string();
+  Written written{existing ? existing->id : std::string()};
   bool only_links = existing && step.changed == std::vector<std::string>{"systems"};
-  if (!only_links) id = TRY(write_document(client_, *step.document, existing, links));
-  TRY(write_links(client_, *step.document, id, links));
-  return id;
+  if (!only_links) written = TRY(write_document(client_, *step.document, existing, links));
+  TRY(write_links(client_, *step.document, written.id, links));
+  return written;
 }
 
 Outcome<void> Applier::apply(const Step& step) {
@@ -196,19 +196,22 @@ Outcome<void> Applier::apply(const Step& step) {
       return {};
     }
   }
+  Written written;
   if (!dry_run_) {
-    auto id = write(step);
-    if (!id) {
-      report_.failed(title, id.error());
-      if (id.error().exit_code == kUnreachable) return std::unexpected(report_.stop(id.error()));
+    auto done = write(step);
+    if (!done) {
+      report_.failed(title, done.error());
+      if (done.error().exit_code == kUnreachable) return std::unexpected(report_.stop(done.error()));
       return {};
     }
-    ids_[title] = *id;
+    written = *std::move(done);
+    ids_[title] = written.id;
   }
   if (step.existing)
     report_.changed(title, step.changed);
   else
     report_.created(title);
+  for (const std::string& warning : written.warnings) report_.warned(title, warning);
   return {};
 }
 

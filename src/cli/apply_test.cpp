@@ -244,6 +244,45 @@ TEST(Apply, reports_to_programs_as_json) {
   EXPECT_EQ(apply_text(server, "{type: System, name: shop}", {"-o", "name"}).out, "system/shop\n");
 }
 
+TEST(Apply, takes_policies_and_compares_their_rules_without_what_the_server_adds) {
+  FakeServer server;
+  const std::string text =
+      "{type: Policy, name: calm, selector: 'true', priority: 3, enabled: true,"
+      " rules: [{retry: {maxRetries: 2}}, {versionCooldown: {intervalSeconds: 60}}]}";
+  auto r = apply_text(server, text);
+  EXPECT_EQ(r.out, "policy/calm created\n1 created, 0 changed, 0 unchanged\n") << r.err;
+  EXPECT_EQ(server.writes().back(), "POST /api/v1/workspaces/acme/policies");
+  EXPECT_EQ(server.bodies().back(),
+            R"({"name":"calm","selector":"true","priority":3,"enabled":true,"rules":[)"
+            R"({"retry":{"maxRetries":2}},{"versionCooldown":{"intervalSeconds":60}}]})");
+
+  FakeServer known;
+  std::string id = known.add("policies", R"({"name":"calm","selector":"true","priority":3,"enabled":true,)"
+                                         R"("rules":[{"id":"r1","policyId":"p","createdAt":"2026-01-01",)"
+                                         R"("retry":{"maxRetries":2}},{"id":"r2","policyId":"p",)"
+                                         R"("versionCooldown":{"intervalSeconds":60}}]})");
+  EXPECT_EQ(apply_text(known, text).out, "policy/calm unchanged\n0 created, 0 changed, 1 unchanged\n");
+  for (const char* other : {"rules: [{retry: {maxRetries: 2}}]", "rules: []",
+                            "rules: [{versionCooldown: {intervalSeconds: 60}}, {retry: {maxRetries: 2}}]"}) {
+    r = apply_text(known, std::string("type: Policy\nname: calm\n") + other, {"--dry-run"});
+    EXPECT_TRUE(r.out.starts_with("policy/calm would be changed (rules)\n")) << r.out << r.err;
+  }
+  r = apply_text(known, "{type: Policy, name: calm, enabled: false}");
+  EXPECT_TRUE(r.out.starts_with("policy/calm changed (enabled)\n")) << r.out << r.err;
+  EXPECT_EQ(known.writes().back(), "PUT /api/v1/workspaces/acme/policies/" + id);
+  EXPECT_NE(known.bodies().back().find(R"("rules":[{"id":"r1")"), std::string::npos) << "left as they are";
+}
+
+TEST(Apply, passes_on_what_the_server_warns_about) {
+  FakeServer server;
+  server.refuse("POST /api/v1/workspaces/acme/policies", 202,
+                R"({"id":"p1","warnings":["a stuck resource holds its slot"]})");
+  auto r = apply_text(server, "{type: Policy, name: calm}");
+  EXPECT_EQ(r.code, 0);
+  EXPECT_EQ(r.out, "policy/calm created\n1 created, 0 changed, 0 unchanged\n");
+  EXPECT_EQ(r.err, "policy/calm: warning: a stuck resource holds its slot\n");
+}
+
 TEST(Apply, refuses_to_guess_between_systems_of_one_name) {
   FakeServer server;
   server.add("systems", R"({"name":"shop"})");

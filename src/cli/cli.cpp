@@ -43,6 +43,8 @@ Outcome<int> run_verb(Frame& frame, const Flags& flags, const Run& run) {
 
 }  // namespace
 
+std::string not_empty(const std::string& text) { return text.empty() ? "is empty" : ""; }
+
 CLI::App* add_verb(CLI::App& parent, const FramePtr& frame, const std::string& name, const std::string& about,
                    const std::string& example, Run run) {
   CLI::App* verb = parent.add_subcommand(name, about);
@@ -70,6 +72,7 @@ void add_verbs(CLI::App& app, const FramePtr& frame) {
   add_replicas(app, frame);
   add_jobs(app, frame);
   add_freeze(app, frame);
+  add_brackets(app, frame);
   add_watch(app, frame);
   add_completion(app, frame);
   // As a function, because a text would be passed on to every verb that is added later.

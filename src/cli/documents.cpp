@@ -34,6 +34,17 @@ const std::vector<DocumentType> kTypes = {
      "name",
      {kName, {"agentType", Shape::kText, kRequired, "type"}, {"config", Shape::kObject}, kMetadata}},
     {"System", "system", "name", {kName, kDescription, kMetadata}},
+    // Before what it is about: nothing of a file starts that a policy of the same file would have held.
+    {"Policy",
+     "policy",
+     "name",
+     {kName,
+      kDescription,
+      {"selector"},
+      {"priority", Shape::kInteger},
+      {"enabled", Shape::kFlag},
+      kMetadata,
+      {"rules", Shape::kObjects}}},
     {"Environment",
      "environment",
      "name",
@@ -106,6 +117,24 @@ Read<bj::value> read_text_map(const YAML::Node& node, const std::string& path) {
   return map;
 }
 
+Read<bj::value> read_objects(const YAML::Node& node, const std::string& path) {
+  if (!node.IsSequence()) return trouble(node, path, "must be a list (each entry begins with '- ')");
+  bj::array objects;
+  for (const YAML::Node& item : node) {
+    std::string at = fmt::format("{}[{}]", path, objects.size());
+    if (!item.IsMap()) return trouble(item, at, "must have members (name: value)");
+    objects.push_back(TRY(read_value(item, at)));
+  }
+  return objects;
+}
+
+Read<bj::value> read_scalar(const DocumentMember& member, const YAML::Node& node, const std::string& path) {
+  bj::value v = TRY(read_value(node, path));
+  if (member.shape == Shape::kInteger && !v.is_int64()) return trouble(node, path, "must be a whole number");
+  if (member.shape == Shape::kFlag && !v.is_bool()) return trouble(node, path, "must be true or false");
+  return v;
+}
+
 Read<bj::value> read_member(const DocumentMember& member, const YAML::Node& node) {
   std::string path(member.name);
   switch (member.shape) {
@@ -118,6 +147,9 @@ Read<bj::value> read_member(const DocumentMember& member, const YAML::Node& node
     }
     case Shape::kTexts: return read_texts(node, path);
     case Shape::kTextMap: return read_text_map(node, path);
+    case Shape::kInteger:
+    case Shape::kFlag: return read_scalar(member, node, path);
+    case Shape::kObjects: return read_objects(node, path);
     case Shape::kObject: {
       if (!node.IsMap()) return trouble(node, path, "must have members (name: value)");
       return read_value(node, path);

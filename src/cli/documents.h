@@ -20,7 +20,10 @@ enum class Shape {
   kDuration,  // sent as ISO 8601
   kTexts,     // a list of texts, none of them twice
   kTextMap,
-  kObject,  // any JSON below
+  kInteger,
+  kFlag,
+  kObject,   // any JSON below
+  kObjects,  // a list of them
 };
 
 struct DocumentMember {

@@ -61,6 +61,9 @@ type: JobAgent
 name: runner
 agentType: http-pull
 ---
+type: Policy
+name: careful
+---
 type: ResourceProvider
 name: aws
 ---
@@ -72,8 +75,8 @@ name: Acme
   std::vector<std::string> titles;
   for (const Document& d : *documents) titles.push_back(d.title());
   EXPECT_EQ(titles, (std::vector<std::string>{"workspace/acme", "provider/aws", "agent/runner", "system/shop",
-                                              "system/billing", "environment/prod", "deployment/api",
-                                              "resource/eu-1", "version/api@1.20"}));
+                                              "system/billing", "policy/careful", "environment/prod",
+                                              "deployment/api", "resource/eu-1", "version/api@1.20"}));
 }
 
 TEST(Documents, keep_texts_as_written_and_give_configurations_their_types) {
@@ -94,7 +97,7 @@ TEST(Documents, name_the_place_of_a_mistake_and_the_member_that_was_meant) {
   EXPECT_EQ(
       trouble("name: a\ntype: Sistem\n"),
       "standard input, document 1, line 2: type: 'Sistem' is none of Workspace, ResourceProvider, JobAgent, "
-      "System, Environment, Deployment, Resource, Version (did you mean 'System'?)");
+      "System, Policy, Environment, Deployment, Resource, Version (did you mean 'System'?)");
   EXPECT_EQ(trouble("type: System\n"),
             "standard input, document 1, line 1: name: is missing; every System must have it");
   EXPECT_EQ(trouble("type: System\nname: ''\n"),
@@ -111,6 +114,14 @@ TEST(Documents, name_the_place_of_a_mistake_and_the_member_that_was_meant) {
             "standard input, document 1, line 3: systems: has 's' twice");
   EXPECT_EQ(trouble("type: JobAgent\nname: a\nagentType: x\nconfig: [1]\n"),
             "standard input, document 1, line 4: config: must have members (name: value)");
+  EXPECT_EQ(trouble("type: Policy\nname: a\nrules: {retry: {}}\n"),
+            "standard input, document 1, line 3: rules: must be a list (each entry begins with '- ')");
+  EXPECT_EQ(trouble("type: Policy\nname: a\nrules:\n- retry: {}\n- retry\n"),
+            "standard input, document 1, line 5: rules[1]: must have members (name: value)");
+  EXPECT_EQ(trouble("type: Policy\nname: a\npriority: high\n"),
+            "standard input, document 1, line 3: priority: must be a whole number");
+  EXPECT_EQ(trouble("type: Policy\nname: a\nenabled: maybe\n"),
+            "standard input, document 1, line 3: enabled: must be true or false");
   EXPECT_EQ(trouble("type: System\nname: a\nname: b\n"),
             "standard input, document 1, line 3: has 'name' twice");
   EXPECT_EQ(trouble("- a\n"),

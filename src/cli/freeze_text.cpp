@@ -7,6 +7,7 @@
 
 #include "cli/duration.h"
 #include "cli/json_text.h"
+#include "cli/phrases.h"
 #include "cli/table.h"
 #include "cli/text.h"
 
@@ -16,37 +17,9 @@ namespace {
 namespace bj = boost::json;
 
 constexpr size_t kFreezesShown = 20;  // of those that `freeze check` names
-
-std::string line(std::string_view title, const std::string& text) {
-  return text.empty() ? std::string() : fmt::format("  {:<9} {}\n", title, printable(text));
-}
-
-const bj::array& list_at(const bj::value& v, std::string_view path) {
-  static const bj::array kNone;
-  const bj::value* list = member_at(v, path);
-  return list && list->is_array() ? list->get_array() : kNone;
-}
-
-// People read seconds; -o json has it all.
-std::string to_the_second(std::string_view instant) {
-  auto at = parse_rfc3339(instant);
-  return at ? format_rfc3339({at->us - at->us % 1'000'000}) : std::string(instant);
-}
-
-// What has just been asked to last 4h does not show as 3h59m.
-Duration rounded(Duration left) { return left + milliseconds(500); }
+constexpr size_t kBracketsShown = 10;
 
 bool is_true(const bj::value& v, std::string_view path) { return text_at(v, path) == "true"; }
-
-// "user:ann@example.com" as people call her.
-std::string person(std::string name) {
-  if (name.starts_with("user:")) name.erase(0, 5);
-  return name;
-}
-
-std::string count_text(std::string_view n, std::string_view thing) {
-  return fmt::format("{} {}{}", n, thing, n == "1" ? "" : "s");
-}
 
 std::string heading(const Console& console, std::string_view status) {
   if (status == "active") return coloured("FROZEN", Tone::kBad, console.colour);
@@ -82,18 +55,25 @@ std::string expires_text(const bj::value& freeze, Time now) {
   return at ? long_duration(rounded(*at - now)) : "never";
 }
 
+// Resources that stand between two members of a bracket.
+std::string open_brackets_text(const bj::array& open) {
+  if (open.empty()) return {};
+  std::string text = count_text(open.size(), "bracket") + ": ";
+  for (size_t i = 0; i < std::min(open.size(), kBracketsShown); ++i) {
+    std::string name = text_at(open[i], "resourceName");
+    text +=
+        fmt::format("{}{} ({}, {} left)", i ? ", " : "", name.empty() ? text_at(open[i], "resourceId") : name,
+                    text_at(open[i], "status"), text_at(open[i], "membersLeft"));
+  }
+  return open.size() > kBracketsShown ? fmt::format("{} and {} more", text, open.size() - kBracketsShown)
+                                      : text;
+}
+
 Tone tone_of_freeze(std::string_view status) {
   return status == "active" ? Tone::kBad : status == "scheduled" ? Tone::kBusy : Tone::kDim;
 }
 
 }  // namespace
-
-std::string when_text(std::string_view instant, Time now) {
-  auto at = parse_rfc3339(instant);
-  if (!at) return std::string(instant);
-  return *at > now ? fmt::format("{} (in {})", to_the_second(instant), long_duration(rounded(*at - now)))
-                   : fmt::format("{} ({} ago)", to_the_second(instant), long_duration(now - *at));
-}
 
 std::string impact_text(const bj::value& impact) {
   std::string targets = text_at(impact, "targets"), undetermined = text_at(impact, "undetermined");
@@ -102,27 +82,25 @@ std::string impact_text(const bj::value& impact) {
   if (!undetermined.empty() && undetermined != "0")
     covers += fmt::format(", {} of them undetermined (only a version can tell, or the selector fails)",
                           undetermined);
-  std::string text = line("covers", covers);
-  text += line("held", count_text(text_at(impact, "heldJobs"), "job"));
-  size_t brackets = list_at(impact, "openBrackets").size();
-  if (brackets) text += line("open", count_text(std::to_string(brackets), "bracket"));
-  return text;
+  std::string text = titled_line("covers", covers);
+  text += titled_line("held", count_text(text_at(impact, "heldJobs"), "job"));
+  return text + titled_line("open", open_brackets_text(list_at(impact, "openBrackets")));
 }
 
 std::string freeze_text(const Console& console, const bj::value& freeze, const std::string& where) {
   Time now = console.clock.wall();
   std::string status = text_at(freeze, "status");
   std::string text = fmt::format("{}  {}\n", heading(console, status), printable(where));
-  text += line("reason", text_at(freeze, "reason"));
-  text += line("incident", text_at(freeze, "incidentUrl"));
-  text += line("selector", text_at(freeze, "selector"));
-  text += line("by", person(text_at(freeze, "createdBy")));
-  text += line("from", when_text(text_at(freeze, "effectiveAt"), now));
+  text += titled_line("reason", text_at(freeze, "reason"));
+  text += titled_line("incident", text_at(freeze, "incidentUrl"));
+  text += titled_line("selector", text_at(freeze, "selector"));
+  text += titled_line("by", person(text_at(freeze, "createdBy")));
+  text += titled_line("from", when_text(text_at(freeze, "effectiveAt"), now));
   if (status == "ended")
-    text += line("ended", ended_text(freeze, now));
+    text += titled_line("ended", ended_text(freeze, now));
   else
-    text += line("until", until_text(freeze, now));
-  text += line("id", text_at(freeze, "id"));
+    text += titled_line("until", until_text(freeze, now));
+  text += titled_line("id", text_at(freeze, "id"));
   if (const bj::value* impact = member_at(freeze, "impact")) text += impact_text(*impact);
   return text;
 }
@@ -139,10 +117,10 @@ std::vector<std::string> shown_jobs(const bj::value& impact) {
 std::string in_flight_text(const Console& console, const bj::value& impact, std::string_view in_flight,
                            const std::vector<std::string>& titles) {
   const bj::array& jobs = list_at(impact, "inFlightJobs");
-  if (jobs.empty()) return line("running", "nothing: no agent has a job that this covers");
+  if (jobs.empty()) return titled_line("running", "nothing: no agent has a job that this covers");
   std::string text =
-      line("running", fmt::format("{} that agents have: {}", count_text(std::to_string(jobs.size()), "job"),
-                                  in_flight == "cancel" ? "asked to stop" : "left to finish"));
+      titled_line("running", fmt::format("{} that agents have: {}", count_text(jobs.size(), "job"),
+                                         in_flight == "cancel" ? "asked to stop" : "left to finish"));
   for (size_t i = 0; i < std::min(jobs.size(), kJobsShown); ++i) {
     std::string status = printable(text_at(jobs[i], "status"));
     bool sending = is_true(jobs[i], "sending");
@@ -158,8 +136,8 @@ std::string in_flight_text(const Console& console, const bj::value& impact, std:
 std::string next_commands(const bj::value& freeze) {
   std::string id = text_at(freeze, "id");
   if (id.empty() || text_at(freeze, "status") == "ended") return {};
-  return line("extend", fmt::format("ctrlplane freeze extend {} --for 4h", id)) +
-         line("thaw", fmt::format("ctrlplane thaw {} --reason \"…\"", id));
+  return titled_line("extend", fmt::format("ctrlplane freeze extend {} --for 4h", id)) +
+         titled_line("thaw", fmt::format("ctrlplane thaw {} --reason \"…\"", id));
 }
 
 std::string events_text(const Console& console, const bj::value& freeze) {
@@ -214,7 +192,7 @@ std::string check_text(const Console& console, const bj::value& answer, const st
   }
   if (freezes.size() > kFreezesShown) text += fmt::format("  and {} more\n", freezes.size() - kFreezesShown);
   std::string opens = text_at(answer, "opensAt");
-  return text + line("opens", opens.empty() ? "when it is thawed" : when_text(opens, now));
+  return text + titled_line("opens", opens.empty() ? "when it is thawed" : when_text(opens, now));
 }
 
 }  // namespace ctrlplane::cli

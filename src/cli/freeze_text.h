@@ -14,9 +14,6 @@ namespace ctrlplane::cli {
 
 inline constexpr size_t kJobsShown = 20;
 
-// "2026-04-01T18:00:00Z (in 4h)"; what is no instant stays as it is.
-std::string when_text(std::string_view instant, Time now);
-
 // What it is: state, scope (`where`: "environment prod"), reason, beginning and end, id, and what it covers
 // where the answer has an impact. No list of jobs.
 std::string freeze_text(const Console& console, const boost::json::value& freeze, const std::string& where);

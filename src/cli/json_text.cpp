@@ -158,6 +158,12 @@ std::string text_at(const bj::value& value, std::string_view path) {
   return v->is_string() ? std::string(v->get_string()) : compact_json(*v);
 }
 
+const bj::array& list_at(const bj::value& value, std::string_view path) {
+  static const bj::array kNone;
+  const bj::value* list = member_at(value, path);
+  return list && list->is_array() ? list->get_array() : kNone;
+}
+
 bool same_json(const bj::value& a, const bj::value& b) {
   if (a.is_number() && b.is_number()) return same_number(a, b);
   if (a.kind() != b.kind()) return false;

@@ -22,6 +22,8 @@ bool reads_as_other_type(std::string_view text);
 const boost::json::value* member_at(const boost::json::value& value, std::string_view path);
 // Its text: strings as they are, other scalars as JSON, nothing for what is absent or null.
 std::string text_at(const boost::json::value& value, std::string_view path);
+// The list there; an empty one for what is absent or no list.
+const boost::json::array& list_at(const boost::json::value& value, std::string_view path);
 
 // Equal as JSON values: the order of members does not count, and 1 is 1.0.
 bool same_json(const boost::json::value& a, const boost::json::value& b);

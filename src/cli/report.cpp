@@ -57,6 +57,12 @@ void Report::skipped(const std::string& title, const std::string& because_of) {
   entries_.push_back({title, "skipped", {}, because_of + " failed"});
 }
 
+void Report::warned(const std::string& title, const std::string& warning) {
+  progress_.clear();
+  session_.console.out.flush();
+  session_.console.err << printable(fmt::format("{}: warning: {}", title, warning)) << '\n';
+}
+
 void Report::summarize() {
   progress_.clear();
   std::ostream& out = session_.console.out;

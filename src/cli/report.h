@@ -23,6 +23,8 @@ class Report {
   void unchanged(const std::string& title);
   void failed(const std::string& title, const Failure& failure);
   void skipped(const std::string& title, const std::string& because_of);
+  // It was applied, and the server has something to say about it.
+  void warned(const std::string& title, const std::string& warning);
   bool has_failed(const std::string& title) const { return failed_titles_.contains(title); }
 
   // The summary, and a failure if there was any.

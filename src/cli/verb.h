@@ -37,6 +37,10 @@ using Run = std::function<Outcome<void>(Session&)>;
 CLI::App* add_verb(CLI::App& parent, const FramePtr& frame, const std::string& name, const std::string& about,
                    const std::string& example, Run run);
 
+// A check for flags: one that is given and empty is a variable that was not set, and means something else
+// than none.
+std::string not_empty(const std::string& text);
+
 // One for each group of verbs; called by add_client_verbs.
 void add_apply(CLI::App& app, const FramePtr& frame);
 void add_get(CLI::App& app, const FramePtr& frame);
@@ -47,6 +51,7 @@ void add_why(CLI::App& app, const FramePtr& frame);
 void add_jobs(CLI::App& app, const FramePtr& frame);
 void add_replicas(CLI::App& app, const FramePtr& frame);
 void add_freeze(CLI::App& app, const FramePtr& frame);
+void add_brackets(CLI::App& app, const FramePtr& frame);
 void add_watch(CLI::App& app, const FramePtr& frame);
 void add_completion(CLI::App& app, const FramePtr& frame);
 

@@ -14,6 +14,7 @@
 #include "cli/json_text.h"
 #include "cli/lists.h"
 #include "cli/names.h"
+#include "cli/phrases.h"
 #include "cli/text.h"
 #include "cli/watch.h"
 
@@ -265,8 +266,6 @@ std::vector<std::string> job_titles(Client& client, const std::vector<std::strin
   }
   return titles;
 }
-
-std::string not_empty(const std::string& text) { return text.empty() ? "is empty" : ""; }
 
 void add_freeze_group(CLI::App& group, const FramePtr& frame) {
   auto shown = std::make_shared<std::string>();

@@ -16,7 +16,4 @@ void add_freezes(CLI::App& app, const FramePtr& frame);
 // "api 1.4.2 on prod/eu-1" for each job; empty where the server does not say.
 std::vector<std::string> job_titles(Client& client, const std::vector<std::string>& jobs);
 
-// For flags: one that is given and empty is a variable that was not set, and means something else than none.
-std::string not_empty(const std::string& text);
-
 }  // namespace ctrlplane::cli

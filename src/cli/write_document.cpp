@@ -74,27 +74,33 @@ Outcome<std::string> write_resource(Client& client, const Document& document, bj
 
 }  // namespace
 
-Outcome<std::string> write_document(Client& client, const Document& document, const Existing* existing,
-                                    const Links& links) {
+Outcome<Written> write_document(Client& client, const Document& document, const Existing* existing,
+                                const Links& links) {
   std::string_view singular = document.type->kind;
   bj::object body = body_of(document, existing);
-  if (singular == "workspace") return write_workspace(client, body, existing);
-  if (singular == "version") return write_version(client, document, std::move(body), existing, links);
-  if (singular == "resource") return write_resource(client, document, std::move(body), existing, links);
+  if (singular == "workspace") return Written{TRY(write_workspace(client, body, existing))};
+  if (singular == "version")
+    return Written{TRY(write_version(client, document, std::move(body), existing, links))};
+  if (singular == "resource")
+    return Written{TRY(write_resource(client, document, std::move(body), existing, links))};
 
   std::string path = TRY(list_path(client, kind(singular)));
   if (singular == "provider") {
     body["id"] = existing ? existing->id : random_uuid();
-    return id_in(client.send("PUT", path, body));
+    return Written{TRY(id_in(client.send("PUT", path, body)))};
   }
   if (singular == "agent") {
     set_default(body, "config", bj::object());
     std::string id = existing ? existing->id : random_uuid();
-    return id_in(client.send("PUT", fmt::format("{}/{}", path, id), body), id);
+    return Written{TRY(id_in(client.send("PUT", fmt::format("{}/{}", path, id), body), id))};
   }
   if (singular == "deployment") set_default(body, "slug", bj::string(document.text("name")));
-  if (!existing) return id_in(client.send("POST", path, body));
-  return id_in(client.send("PUT", fmt::format("{}/{}", path, existing->id), body), existing->id);
+  auto answer = existing ? client.send("PUT", fmt::format("{}/{}", path, existing->id), body)
+                         : client.send("POST", path, body);
+  Written written{TRY(id_in(answer, existing ? existing->id : std::string()))};
+  for (const bj::value& warning : list_at(*answer, "warnings"))
+    if (warning.is_string()) written.warnings.emplace_back(warning.get_string());
+  return written;
 }
 
 Outcome<void> write_links(Client& client, const Document& document, const std::string& id,

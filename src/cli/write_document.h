@@ -21,10 +21,15 @@ struct Links {
   std::vector<std::string> link = {}, unlink = {};
 };
 
-// Creates it, or changes what exists, and answers with its id. Members that the document leaves out are sent
+struct Written {
+  std::string id;
+  std::vector<std::string> warnings = {};  // what the server says about it though it took it
+};
+
+// Creates it, or changes what exists. Members that the document leaves out are sent
 // as they are, because the API replaces the whole. Links are not touched.
-Outcome<std::string> write_document(Client& client, const Document& document, const Existing* existing,
-                                    const Links& links);
+Outcome<Written> write_document(Client& client, const Document& document, const Existing* existing,
+                                const Links& links);
 Outcome<void> write_links(Client& client, const Document& document, const std::string& id,
                           const Links& links);
 
