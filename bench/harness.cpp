@@ -54,8 +54,9 @@ std::vector<size_t> CommitCounter::commit_sizes() {
   return sizes_;
 }
 
-Engine::Engine(store::Store& store, WorkspaceId workspace, LoopLimits limits)
-    : port_(std::make_unique<ThreadStorePort>(store, executor_)) {
+Engine::Engine(store::Store& store, WorkspaceId workspace, const Around& around)
+    : executor_(around.clock ? *around.clock : clock_),
+      port_(std::make_unique<ThreadStorePort>(store, executor_)) {
   const auto salt = static_cast<uint64_t>(clock_.wall().us);
   WorkspaceLoop::Host host{
       .executor = executor_,
@@ -65,7 +66,8 @@ Engine::Engine(store::Store& store, WorkspaceId workspace, LoopLimits limits)
       .new_token = [salt, n = 0ull]() mutable { return store::Token{Uuid::from_halves(salt, mix64(++n))}; },
       .lost = [] { CHECK(false, "the benchmark lost its workspace"); },
       .listeners = {&counter},
-      .limits = limits};
+      .limits = around.limits};
+  if (around.listener) host.listeners.push_back(around.listener);
   loop_ = std::make_unique<WorkspaceLoop>(std::move(host), workspace);
 }
 

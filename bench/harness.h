@@ -62,10 +62,16 @@ class CommitCounter final : public FeedListener {
   std::vector<size_t> sizes_;
 };
 
+struct Around {
+  LoopLimits limits = {};
+  const Clock* clock = nullptr;      // null: the machine's
+  FeedListener* listener = nullptr;  // beside the counter, after it
+};
+
 // One workspace with its own executor and store threads, as a replica would run it.
 class Engine {
  public:
-  Engine(store::Store& store, WorkspaceId workspace, LoopLimits limits = {});
+  Engine(store::Store& store, WorkspaceId workspace, const Around& around = {});
   ~Engine();
 
   // Returns when the workspace is in memory.
@@ -74,6 +80,8 @@ class Engine {
   Answer call(Command command);
   // Returns at once; `done` runs on the loop's thread.
   void submit(Command command, ReplyFn done);
+  // Runs on the loop's thread, later.
+  void post(Task task) { executor_.post(std::move(task)); }
   // Until nothing is left to do or to commit.
   void wait_until_idle();
   LoopStats stats();
@@ -87,7 +95,7 @@ class Engine {
 
  private:
   SystemClock clock_;
-  ThreadExecutor executor_{clock_};
+  ThreadExecutor executor_;
   std::unique_ptr<ThreadStorePort> port_;
   std::unique_ptr<WorkspaceLoop> loop_;
 };
