@@ -141,6 +141,7 @@ class Run {
   std::optional<Refusal> start_member(const MemberSlot& m, VersionIx v, JobCause cause) {
     State& state = tx_.state;
     const TargetIx t = target_of(state, group(), m);
+    if (!t) return Refusal{"it is not on this resource any more"};
     const TargetSlot& slot = state.at(t);
     TargetState to = state.row_of(t);
     const ReleaseId release = v == slot.current_version

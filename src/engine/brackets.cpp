@@ -17,6 +17,7 @@ namespace {
 
 using policy::BracketTerms;
 
+constexpr int kMostOpened = 4;   // at a time; the rest when it is looked at next
 constexpr int kMostPasses = 32;  // a pass that changes nothing ends it; this many mean a defect
 
 std::vector<RuleId> slots_of_group(const State& state, const GroupSlot& group) {
@@ -183,7 +184,7 @@ class Step {
   }
 
   void open_one(const policy::BoundRule& bound) {
-    if (state_.quarantine(rule_, state_.resources[r_].row.id)) return;
+    if (state_.quarantine(rule_, state_.resources[r_].row.id) || opened_ == kMostOpened) return;
     for (GroupIx g : open())
       if (state_.groups[g].row.status == GroupStatus::kCollecting) return;
     std::vector<EnvironmentIx> environments;
@@ -209,6 +210,7 @@ class Step {
       if (w.changes && !w.named_hook) since = since ? std::min(*since, w.since) : w.since;
     }
     if (!since) return false;
+    ++opened_;
     forgive_set(all);
     BracketGroup row{.id = tx_.ids.make<GroupId>(), .rule = rule_};
     row.resource = state_.resources[r_].row.id;
@@ -372,10 +374,15 @@ class Step {
       const BracketMember m = state_.groups[g].members[i].row;
       if (m.participation == Participation::kSkipped) continue;
       const MemberSlot* old = state_.groups[ahead].member(m.deployment);
-      if (old && old->row.participation == Participation::kChanged &&
-          m.participation != Participation::kChanged)
-        continue;
       BracketMember to = m;
+      if (old && old->row.participation == Participation::kChanged &&
+          m.participation != Participation::kChanged) {
+        // What is work there may be a hook here, by another order: its newer lock counts all the same.
+        if (m.participation != Participation::kHook || !m.version) continue;
+        to = old->row;
+        to.version = m.version;
+        to.locked_at = tx_.now;
+      }
       to.group = a.id;
       tx_.put(std::move(to));
     }
@@ -546,6 +553,7 @@ class Step {
   const RuleId rule_;
   const ResourceIx r_;
   std::optional<Time> next_;
+  int opened_ = 0;
 };
 
 // Its resource is gone: what waits is off, what runs goes on to its end without it.
