@@ -159,6 +159,7 @@ void State::erase(const ConcurrencySlot& row) {
 bool State::slot_in_use(const ConcurrencySlot& slot) const {
   if (slot_users_.contains({slot.rule, slot.resource})) return true;
   if (!slot.group) return false;
+  if (GroupIx own = groups.find(*slot.group); own && groups[own].row.active()) return true;
   // Groups of several brackets may have come to share it.
   const ResourceIx r = resources.find(slot.resource);
   return r && std::any_of(resources[r].groups.begin(), resources[r].groups.end(),
