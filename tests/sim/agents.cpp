@@ -18,7 +18,10 @@ bool is_silence(const Reply& r) {
   }
 }
 
-Duration run_time(Rng& rng) {
+// Shorter where several follow each other.
+Duration run_time(World& world) {
+  Rng& rng = world.rng;
+  if (world.has_brackets && !rng.chance(0.1)) return rng.between(seconds(1), seconds(30));
   return rng.chance(0.2) ? rng.between(minutes(4), minutes(14)) : rng.between(seconds(1), seconds(90));
 }
 
@@ -107,7 +110,7 @@ void PullAgent::run() {
   world_.checker.agent_started(w_, job_->id, job_->target, world_.wall());
   world_.checker.agent_holds_until(w_, job_->id, lease_until_);
   result_ = world_.rng.chance(0.85) ? JobStatus::kSuccessful : JobStatus::kFailure;
-  world_.time.after(run_time(world_.rng), [this, me = incarnation_, id = job_->id] {
+  world_.time.after(run_time(world_), [this, me = incarnation_, id = job_->id] {
     if (me == incarnation_ && phase_ == Phase::kRunning && job_ && job_->id == id) {
       stop_command();
       phase_ = Phase::kReporting;
@@ -177,7 +180,7 @@ void PushBackend::arrive(WorkspaceId w, const Job& job, bool deduplicates) {
   world_.checker.agent_started(w, job.id, job.target, world_.wall());
   bool forgets = !world_.calm && world_.rng.chance(0.05);  // runs, but never tells anybody
   JobStatus status = world_.rng.chance(0.85) ? JobStatus::kSuccessful : JobStatus::kFailure;
-  world_.time.after(run_time(world_.rng), [this, w, id = job.id, status, forgets] {
+  world_.time.after(run_time(world_), [this, w, id = job.id, status, forgets] {
     if (!world_.checker.is_running(w, id)) return;
     world_.checker.agent_stopped(w, id, world_.wall());
     if (forgets)

@@ -32,6 +32,8 @@ void Checker::committed(const store::Commit& commit, const store::Owner& owner) 
   for (const Change& c : commit.changes) {
     digest_ = mix64(digest_ ^ (c.entity.index() << 8) ^ static_cast<uint64_t>(c.op));
     if (c.op == Change::Op::kPut) check_before(commit, c.entity);
+    if (const auto* slot = std::get_if<ConcurrencySlot>(&c.entity); slot && c.op == Change::Op::kErase)
+      check_slot_freed(w, *slot);
     ledgers_[w].apply(c);
     if (const auto* row = std::get_if<TargetState>(&c.entity); row && c.op == Change::Op::kErase)
       chains_.erase({w, row->key});  // what it knew goes with the row
@@ -49,12 +51,21 @@ void Checker::committed(const store::Commit& commit, const store::Owner& owner) 
     }
   }
   check_touched_freezes(w);
+  check_touched_groups(w);
+  check_touched_slots(w);
 }
 
 void Checker::check_before(const store::Commit& commit, const Entity& entity) {
   if (const auto* freeze = std::get_if<Freeze>(&entity)) check_freeze(commit, *freeze);
   if (const auto* event = std::get_if<FreezeEvent>(&entity)) check_freeze_event(commit.workspace, *event);
   if (const auto* row = std::get_if<TargetState>(&entity)) check_attempts(commit.workspace, *row);
+  if (const auto* group = std::get_if<BracketGroup>(&entity)) check_group(commit, *group);
+  if (const auto* m = std::get_if<BracketMember>(&entity)) check_member(commit.workspace, *m);
+  if (const auto* slot = std::get_if<ConcurrencySlot>(&entity)) check_slot_taken(commit.workspace, *slot);
+  if (const auto* entry = std::get_if<AuditEntry>(&entity)) {
+    audited_.insert({entry->action, entry->subject});
+    if (entry->action.starts_with("bracket.")) ++bracketed_["  done by people: " + entry->action.substr(8)];
+  }
 }
 
 void Checker::check_job(const store::Commit& commit, const Job& job) {
@@ -63,9 +74,12 @@ void Checker::check_job(const store::Commit& commit, const Job& job) {
   auto [it, is_new] = jobs_.try_emplace({w, job.id});
   JobView& view = it->second;
   std::set<JobId>& active = active_[{w, job.target}];
+  note_slots(w, job);
   if (is_new) {
     view = {job.target, job.release, job.version, job.status, job.cause, commit.seq, job.created_at};
     view.again = is_again(w, job);
+    view.group = job.group;
+    if (job.group) groups_[{w, *job.group}].jobs[job.target.deployment].push_back(job.id);
     last_jobs_[{w, job.target}] = job.id;
     for (JobId other : active) {
       const JobView& o = jobs_[{w, other}];

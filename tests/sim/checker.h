@@ -2,7 +2,7 @@
 // none of the engine's code, so it cannot share its mistakes.
 //
 // Violations are counted by the promise they break (see the product's promises 1 to 7); 0 is for the rules:
-// what a policy does not allow does not start.
+// what a policy does not allow does not start, and what runs as a unit runs in order.
 #pragma once
 
 #include <map>
@@ -66,6 +66,8 @@ class Checker {
   const FaultCounts& judged() const { return judged_; }
   // What was looked at while something was frozen.
   const FaultCounts& frozen() const { return frozen_; }
+  // What groups and limits did.
+  const FaultCounts& bracketed() const { return bracketed_; }
 
  private:
   struct JobView {
@@ -82,6 +84,7 @@ class Checker {
     bool again = false;    // in the place of one that a freeze stopped, and a person had started
     std::string message = {};
     std::optional<Time> due = {};  // handed over + timeout
+    std::optional<GroupId> group = {};
   };
   using JobKey = std::pair<WorkspaceId, JobId>;
   using Place = std::pair<WorkspaceId, TargetKey>;
@@ -126,6 +129,52 @@ class Checker {
   void nothing_is_held(WorkspaceId w, Time now);
   void goes_on(const Ledger& ledger, const JobView& job, JobId id, Time now);
 
+  // ---- Groups (checker_brackets.cpp) -----------------------------------------------------------------
+  struct GroupView {
+    std::set<DeploymentId> opened_with;  // whom the rows of that moment made its members
+    std::set<RuleId> needed;             // slots, when it started
+    std::optional<Time> handed_over;     // its first job
+    std::map<DeploymentId, std::vector<JobId>> jobs;
+  };
+  using GroupKey = std::pair<WorkspaceId, GroupId>;
+  // That a person did it is in the commit's audit entries.
+  struct Deed {
+    std::string action, subject, what;
+  };
+  void check_group(const store::Commit& commit, const BracketGroup& row);
+  void check_step(WorkspaceId w, const BracketGroup& before, const BracketGroup& row);
+  void check_opening(WorkspaceId w, const BracketGroup& row);
+  void check_closing(WorkspaceId w, const BracketGroup& row);
+  void check_window(const Ledger& ledger, const BracketGroup& row);
+  void check_roles(const Ledger& ledger, const BracketGroup& row);
+  void check_starting(WorkspaceId w, const BracketGroup& row);
+  void check_ending(WorkspaceId w, const BracketGroup& row);
+  void check_member(WorkspaceId w, const BracketMember& row);
+  void check_lock(const Ledger& ledger, const BracketGroup& group, const BracketMember& row);
+  void check_outcome(WorkspaceId w, const BracketGroup& group, const BracketMember* before,
+                     const BracketMember& row);
+  void check_touched_groups(WorkspaceId w);
+  void judge_group_job(WorkspaceId w, const Job& job, const Chain& before);
+  void judge_group_cause(const Ledger& ledger, const BracketMember& m, const Job& job, const Chain& before);
+  const JobView* last_job_of(WorkspaceId w, const BracketMember& m) const;
+  bool passes_with_group(WorkspaceId w, const Freeze& f, const Job& job, Time now) const;
+  static std::string why_not(const Ledger& ledger, const TargetKey& target, const Version& v, Time now);
+  static const Version* newest_lockable(const Ledger& ledger, const TargetKey& target, Time now);
+  // In the calm.
+  void groups_go_on(WorkspaceId w, Time now);
+  void group_goes_on(WorkspaceId w, const BracketGroup& group, Time now);
+  std::string why_not_started(WorkspaceId w, const BracketGroup& group, Time now);
+  bool waits_in_the_middle(WorkspaceId w, const BracketGroup& group, Time now);
+  void group_is_opened(WorkspaceId w, const TargetKey& target, Time now);
+
+  // ---- Slots (checker_slots.cpp) ---------------------------------------------------------------------
+  void check_slot_taken(WorkspaceId w, const ConcurrencySlot& row);
+  void check_slot_freed(WorkspaceId w, const ConcurrencySlot& row);
+  void note_slots(WorkspaceId w, const Job& job);
+  void judge_slots(WorkspaceId w, const Job& job);
+  void check_touched_slots(WorkspaceId w);
+  static bool all_limits_are_free(const Ledger& ledger);
+
   // ---- Rules (checker_rules.cpp) ---------------------------------------------------------------------
   void judge(WorkspaceId w, const Job& job);
   void judge_cause(const Ledger& ledger, const RuleBook& book, const Job& job, const Chain& before);
@@ -143,7 +192,15 @@ class Checker {
   std::map<JobKey, JobView> jobs_;
   std::map<WorkspaceId, Ledger> ledgers_;
   std::map<Place, Chain> chains_;
-  FaultCounts judged_, frozen_;
+  FaultCounts judged_, frozen_, bracketed_;
+  std::map<GroupKey, GroupView> groups_;
+  std::map<WorkspaceId, std::set<GroupId>> open_groups_;
+  std::map<std::tuple<WorkspaceId, RuleId, ResourceId>, std::vector<Time>> opened_at_;
+  std::set<GroupId> touched_groups_;  // by the commit, as are these
+  std::vector<Deed> deeds_;
+  std::set<std::pair<std::string, std::string>> audited_;
+  std::set<std::pair<RuleId, ResourceId>> touched_slots_;
+  std::map<std::tuple<WorkspaceId, RuleId, ResourceId>, std::set<JobId>> live_with_slot_;
   Time commit_since_;  // the time of the commit before
   std::map<std::pair<WorkspaceId, FreezeId>, InFlightJobs> in_flight_;
   std::map<std::pair<WorkspaceId, FreezeId>, std::map<FreezeAction, int>> events_;

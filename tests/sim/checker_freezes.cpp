@@ -27,6 +27,17 @@ bool has(const std::vector<VersionId>& list, VersionId v) {
   return std::find(list.begin(), list.end(), v) != list.end();
 }
 
+std::set<VersionId> given_up_by_groups(const Ledger& ledger, const TargetKey& target, Time since) {
+  std::set<VersionId> all;
+  for (const auto& [id, g] : ledger.groups) {
+    if (g.resource != target.resource || g.environment != target.environment || g.retired) continue;
+    auto m = ledger.members.find({id, target.deployment});
+    if (g.finished_at && *g.finished_at >= since && m != ledger.members.end() && m->second.version)
+      all.insert(*m->second.version);
+  }
+  return all;
+}
+
 bool is_stopped(const Job& job) { return job.stopped_by && job.status != JobStatus::kSuccessful; }
 
 }  // namespace
@@ -43,6 +54,10 @@ void Checker::judge_barrier(WorkspaceId w, const Job& job, Time now, std::string
     any = true;
     if (!is_covered(ledger, f, f.selector, job.target, version)) continue;
     const Pass pass = pass_of(ledger, f, job.target, version, now);
+    if (pass == Pass::kNone && passes_with_group(w, f, job, now)) {
+      ++frozen_[fmt::format("  {}, with its group", what)];
+      continue;
+    }
     if (pass == Pass::kNone)
       violate(1, fmt::format("job {} ({}) of {} was {} at {} under {}, active since {}", job.id.str(),
                              to_string(job.cause), version.tag, what, format_rfc3339(now), name_of(f),
@@ -89,7 +104,9 @@ void Checker::judge_hand_over(const store::Commit& commit, const Job& job) {
   if (!ledger.exists(job.target))
     return violate(0, fmt::format("job {} was handed over for a target that does not exist", job.id.str()));
   judge_barrier(w, job, now, "handed over");
-  judge_resumption(ledger, job, now);
+  if (!job.group) return judge_resumption(ledger, job, now);
+  GroupView& group = groups_[{w, *job.group}];
+  if (!group.handed_over) group.handed_over = now;
 }
 
 // What a freeze has held is decided about again before it goes.
@@ -276,8 +293,10 @@ void Checker::check_attempts(WorkspaceId w, const TargetState& row) {
   }
   if (std::set(row.denied.begin(), row.denied.end()).size() != row.denied.size())
     violate(0, fmt::format("a version was ruled out twice on {}", row.key.str()));
+  // What a group of it could not bring about is ruled out for all its members.
+  const std::set<VersionId> of_groups = given_up_by_groups(ledgers_[w], row.key, commit_since_);
   for (VersionId v : row.denied)
-    if ((!before || !has(before->denied, v)) && chains_[place].failures == 0)
+    if ((!before || !has(before->denied, v)) && chains_[place].failures == 0 && !of_groups.contains(v))
       violate(0,
               fmt::format("version {} was ruled out on {}, and nothing had failed", v.str(), row.key.str()));
 }
@@ -331,6 +350,7 @@ void Checker::goes_on(const Ledger& ledger, const JobView& job, JobId id, Time n
   if (ledger.versions.at(job.version).status != VersionStatus::kReady || has(row->denied, job.version))
     return;
   ++frozen_["jobs stopped and still wanted"];
+  if (job.group || !all_limits_are_free(ledger)) return;
   if (refusal_of(ledger, {.target = job.target, .version = job.version, .cause = job.cause}, now)) return;
   violate(4, fmt::format("job {} ({}) was stopped by a freeze and never started again", id.str(),
                          to_string(job.cause)));

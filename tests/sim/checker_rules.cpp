@@ -3,6 +3,7 @@
 
 #include <fmt/core.h>
 
+#include "sim/bracketbook.h"
 #include "sim/checker.h"
 #include "sim/freezebook.h"
 
@@ -31,6 +32,13 @@ bool returns(const Ledger& ledger, const TargetState& row, const Version& v) {
   return current->id == v.id || (ran_before(row, v.id) && is_newer(*current, v));
 }
 
+// In a group attempts are counted from its own first one.
+bool begins_in_group(const Ledger& ledger, const Job& job) {
+  if (!job.group) return false;
+  auto m = ledger.members.find({*job.group, job.target.deployment});
+  return m != ledger.members.end() && m->second.attempts == 0;
+}
+
 std::string name_of(const Ledger& ledger, const TargetKey& key) {
   return fmt::format("{} in {} on {}", ledger.deployments.at(key.deployment).name,
                      ledger.environments.at(key.environment).name, ledger.resources.at(key.resource).name);
@@ -45,8 +53,8 @@ void Checker::judge(WorkspaceId w, const Job& job) {
   const Ledger& ledger = ledgers_[w];
   Chain& chain = chains_[{w, job.target}];
   const Chain before = chain;
-  if (chain.release != job.release || job.cause == JobCause::kRedeploy || job.cause == JobCause::kForce ||
-      job.cause == JobCause::kRollback) {
+  if (chain.release != job.release || begins_in_group(ledger, job) || job.cause == JobCause::kRedeploy ||
+      job.cause == JobCause::kForce || job.cause == JobCause::kRollback) {
     chain.release = job.release;
     chain.failures = 0;
   }
@@ -63,8 +71,20 @@ void Checker::judge(WorkspaceId w, const Job& job) {
   const bool runs_it = row->current_version == version.id;
   if (version.status != VersionStatus::kReady && !(runs_it && version.status == VersionStatus::kPaused))
     violate(0, fmt::format("job {} starts a version that is {}", job.id.str(), to_string(version.status)));
+  judge_slots(w, job);
   if (waits_again(w, job)) return;  // judged when it is handed over
   judge_start(w, job);
+  if (job.group) return judge_group_job(w, job, before);
+  if (auto own = bracket_of(ledger, job.target); own && by_engine(job.cause))
+    if (!RuleBook(ledger, job.target).is_skipped(own->rule->id, version, job.created_at))
+      violate(0, fmt::format("job {} ({}) starts a member of a bracket without its group", job.id.str(),
+                             to_string(job.cause)));
+  for (GroupId id : open_groups_[w])
+    if (const BracketGroup& g = ledger.groups.at(id); g.active() && g.resource == job.target.resource &&
+                                                      g.environment == job.target.environment &&
+                                                      ledger.members.contains({id, job.target.deployment}))
+      violate(0, fmt::format("job {} ({}) starts beside group {}, which is at work there", job.id.str(),
+                             to_string(job.cause), id.str()));
   if (job.cause == JobCause::kForce) {
     ++judged_["jobs forced"];
     return;
@@ -172,16 +192,44 @@ const Version* Checker::due_on(const Ledger& ledger, const TargetKey& target, Ti
   return nullptr;
 }
 
+// What a bracket would lock for the target; null: what runs stays, or nothing may be had.
+const Version* Checker::newest_lockable(const Ledger& ledger, const TargetKey& target, Time now) {
+  const TargetState* known = ledger.row_of(target);
+  const TargetState row = known ? *known : TargetState{.key = target};
+  RuleBook book(ledger, target);
+  const Version* newest = nullptr;
+  const bool leave = must_be_left(ledger, book, row);
+  const Version* current = ledger.current_of(target);
+  for (const auto& [id, v] : ledger.versions) {
+    if (v.deployment != target.deployment || v.retired || row.current_version == id) continue;
+    if (v.status != VersionStatus::kReady || contains(row.denied, id)) continue;
+    if ((newest && is_newer(*newest, v)) || (current && !leave && is_newer(*current, v))) continue;
+    const bool behind_rollback = std::any_of(row.denied.begin(), row.denied.end(), [&](VersionId denied) {
+      return is_newer(ledger.versions.at(denied), v);
+    });
+    if (behind_rollback && !ran_before(row, id)) continue;
+    if (!book.refusal(v, now, returns(ledger, row, v), Asked::kLock)) newest = &v;
+  }
+  return newest;
+}
+
 void Checker::nothing_is_forgotten(WorkspaceId w, Time now) {
   const Ledger& ledger = ledgers_[w];
   freezes_are_in_time(w, now);
   what_is_free_goes(w, now);
+  groups_go_on(w, now);
+  const bool limits_are_free = all_limits_are_free(ledger);
   for (const auto& [d, deployment] : ledger.deployments)
     for (const auto& [e, environment] : ledger.environments)
       for (const TargetKey& target : ledger.targets_in(d, e)) {
         const Chain& chain = chains_[{w, target}];
         ++judged_["targets looked at in the calm"];
         if (!active_[{w, target}].empty() || chain.ended + kAWhile > now) continue;
+        if (bracket_of(ledger, target)) {
+          group_is_opened(w, target, now);
+          continue;
+        }
+        if (!limits_are_free && !limits_over(ledger, target).empty()) continue;
         const Version* v = due_on(ledger, target, now);
         if (!v) continue;
         if (chain.tried.contains(v->id)) continue;

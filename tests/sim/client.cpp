@@ -136,6 +136,18 @@ void Client::set_up(Callback<std::vector<AgentId>> done) {
         send(keyed(LinkDeployment{system_, {deployment}}), 1000, [finished](Reply) { finished(); });
       });
     }
+    if (world_.has_brackets) {  // another one for the pull agents
+      *left += 1;
+      UpsertDeployment d{DeploymentId{world_.rng.uuid()}, "app-tail"};
+      d.resource_selector = "true";
+      d.agent_selector = "jobAgent.name == 'agent-http-pull'";
+      d.job_timeout = minutes(20);
+      deployment_rows_.push_back(d);
+      deployments_.push_back(*d.id);
+      create(keyed(d), {"deployment", d.name}, [=, this](Uuid deployment) {
+        send(keyed(LinkDeployment{system_, {deployment}}), 1000, [finished](Reply) { finished(); });
+      });
+    }
     *left += 1;
     create(keyed(UpsertProvider{{}, "scanner", {}}), {"resource_provider", "scanner"},
            [=, this](Uuid provider) {

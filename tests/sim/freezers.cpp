@@ -115,7 +115,7 @@ void Freezers::freeze() {
   if (world_.rng.chance(0.25)) c.effective_at = world_.wall() + world_.rng.between(seconds(-20), minutes(3));
   if (world_.rng.chance(0.65)) c.expires_in = world_.rng.between(seconds(10), minutes(5));
   if (world_.rng.chance(0.3)) c.in_flight = InFlight::kCancel;
-  if (world_.rng.chance(0.1)) c.in_flight = InFlight::kFinishBrackets;
+  if (world_.rng.chance(world_.has_brackets ? 0.4 : 0.1)) c.in_flight = InFlight::kFinishBrackets;
   const Duration patience = world_.rng.between(seconds(40), minutes(6));
   auto render = [](const State& state, Time, const Answer& answer) { return in_flight_of(state, answer); };
   client_.ask(c, somebody(), 10, render, [this, patience](Reply r) {

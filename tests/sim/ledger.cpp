@@ -43,6 +43,12 @@ struct Folder {
   void operator()(const VersionDependency& r) { fold(to.dependencies, std::pair(r.version, r.on), r, put); }
   void operator()(const TargetState& r) { fold(to.targets, r.key, r, put); }
   void operator()(const Freeze& r) { fold(to.freezes, r.id, r, put); }
+  void operator()(const BracketGroup& r) { fold(to.groups, r.id, r, put); }
+  void operator()(const BracketMember& r) { fold(to.members, std::pair(r.group, r.deployment), r, put); }
+  void operator()(const ConcurrencySlot& r) { fold(to.slots, std::pair(r.rule, r.resource), r, put); }
+  void operator()(const Quarantine& r) {
+    fold(to.quarantines, std::pair(r.rule, r.resource), r, put && !r.cleared_at);
+  }
   template <class Row>
   void operator()(const Row&) {}  // not looked at by rules
 };

@@ -27,6 +27,10 @@ struct Ledger {
   std::map<std::pair<VersionId, DeploymentId>, VersionDependency> dependencies;
   std::map<TargetKey, TargetState> targets;
   std::map<FreezeId, Freeze> freezes;
+  std::map<GroupId, BracketGroup> groups;
+  std::map<std::pair<GroupId, DeploymentId>, BracketMember> members;
+  std::map<std::pair<RuleId, ResourceId>, ConcurrencySlot> slots;
+  std::map<std::pair<RuleId, ResourceId>, Quarantine> quarantines;  // not cleared
 
   void apply(const Change& change);
 

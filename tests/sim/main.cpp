@@ -14,16 +14,17 @@ namespace {
 using namespace ctrlplane;
 
 constexpr const char* kHelp =
-    "sim [--seeds A..B] [--replay SEED] [--until-violation]\n"
+    "sim [--seeds A..B] [--replay SEED] [--until-violation] [--brackets]\n"
     "  Runs simulated installations, one per seed, and checks the product's promises after every commit.\n"
     "  --seeds A..B       seeds to run (1..100)\n"
     "  --replay SEED      one seed, with every violation printed\n"
-    "  --until-violation  stop at the first seed that breaks a promise\n";
+    "  --until-violation  stop at the first seed that breaks a promise\n"
+    "  --brackets         a third of the worlds has brackets and limits; not all of its checks hold yet\n";
 
 struct Totals {
   uint64_t seeds = 0, failed = 0, commands = 0, commits = 0, starts = 0, least_commands = UINT64_MAX,
            least_faults = UINT64_MAX;
-  sim::FaultCounts faults, judged, frozen;
+  sim::FaultCounts faults, judged, frozen, bracketed;
   std::map<int, uint64_t> violations;
 };
 
@@ -34,16 +35,16 @@ uint64_t injected(const sim::FaultCounts& faults) {
 }
 
 // Same seed, same world: decisions are a function of state and time (promise 7).
-void check_repeatable(uint64_t seed, sim::Outcome& first) {
-  sim::World again(seed);
+void check_repeatable(uint64_t seed, bool brackets, sim::Outcome& first) {
+  sim::World again(seed, brackets);
   if (again.run().digest != first.digest)
     first.violations.push_back({7, "the same seed gave another history"});
 }
 
-void run_seed(uint64_t seed, bool verbose, Totals& totals) {
-  sim::World world(seed);
+void run_seed(uint64_t seed, bool brackets, bool verbose, Totals& totals) {
+  sim::World world(seed, brackets);
   sim::Outcome out = world.run();
-  if (seed % 20 == 0) check_repeatable(seed, out);
+  if (seed % 20 == 0) check_repeatable(seed, brackets, out);
   if (out.faults.contains("MISSED WAKE-UPS"))
     out.violations.push_back({4, "a target was not woken (see the audit)"});
   ++totals.seeds;
@@ -55,6 +56,7 @@ void run_seed(uint64_t seed, bool verbose, Totals& totals) {
   for (const auto& [kind, count] : out.faults) totals.faults[kind] += count;
   for (const auto& [kind, count] : out.judged) totals.judged[kind] += count;
   for (const auto& [kind, count] : out.frozen) totals.frozen[kind] += count;
+  for (const auto& [kind, count] : out.bracketed) totals.bracketed[kind] += count;
   for (const sim::Violation& v : out.violations) ++totals.violations[v.promise];
   if (out.violations.empty()) return;
   ++totals.failed;
@@ -78,6 +80,8 @@ void print(const Totals& t) {
   for (const auto& [what, count] : t.judged) fmt::print("  {:<34}{:>10}\n", what, count);
   fmt::print("under freezes:\n");
   for (const auto& [what, count] : t.frozen) fmt::print("  {:<46}{:>10}\n", what, count);
+  fmt::print("in brackets and under limits:\n");
+  for (const auto& [what, count] : t.bracketed) fmt::print("  {:<46}{:>10}\n", what, count);
   fmt::print("violations by promise (0: the rules):");
   for (int promise : {0, 1, 2, 3, 4, 5, 7}) {
     auto it = t.violations.find(promise);
@@ -102,20 +106,52 @@ const char* const kMustHappen[] = {
     "jobs stopped",
 };
 
-void check_that_freezes_were_tried(Totals& t) {
-  if (t.seeds < kEnoughSeeds) return;
-  for (const char* what : kMustHappen)
-    if (!t.frozen.contains(what)) {
+// Brackets are in a third of the worlds.
+constexpr uint64_t kEnoughForBrackets = 100;
+const char* const kMustHappenInBrackets[] = {
+    "groups opened",
+    "  groups with hooks inferred",
+    "  groups completed",
+    "  groups stuck",
+    "  groups failed",
+    "  groups queued",
+    "  members: redeploy",
+    "  jobs of a pre_hook",
+    "  jobs of a post_hook",
+    "  jobs tried again",
+    "  jobs going back",
+    "slots granted",
+    "  to a group",
+    "  the last one",
+    "slots freed",
+    "  done by people: retry",
+    "  done by people: skip_member",
+    "  done by people: finish",
+    "  done by people: abort",
+    "  done by people: close_now",
+    "  done by people: clear_quarantine",
+};
+
+template <size_t N>
+void check_that_it_was_tried(const sim::FaultCounts& counts, const char* const (&must_happen)[N], Totals& t) {
+  for (const char* what : must_happen)
+    if (!counts.contains(what)) {
       fmt::print("nothing was {}: the worlds do not try it\n", what);
       ++t.failed;
     }
+}
+
+void check_that_all_was_tried(Totals& t, bool brackets) {
+  if (t.seeds >= kEnoughSeeds) check_that_it_was_tried(t.frozen, kMustHappen, t);
+  if (brackets && t.seeds >= kEnoughForBrackets)
+    check_that_it_was_tried(t.bracketed, kMustHappenInBrackets, t);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   uint64_t from = 1, to = 100;
-  bool verbose = false, until_violation = false;
+  bool verbose = false, until_violation = false, brackets = false;
   for (int i = 1; i < argc; ++i) {
     std::string arg = argv[i];
     if (arg == "--seeds" && i + 1 < argc) {
@@ -126,6 +162,8 @@ int main(int argc, char** argv) {
     } else if (arg == "--replay" && i + 1 < argc) {
       from = to = std::strtoull(argv[++i], nullptr, 10);
       verbose = true;
+    } else if (arg == "--brackets") {
+      brackets = true;
     } else if (arg == "--until-violation") {
       until_violation = true;
     } else {
@@ -136,11 +174,11 @@ int main(int argc, char** argv) {
   log::set_level(verbose ? log::Level::kError : log::Level::kOff);  // what is missed says what it was
   Totals totals;
   for (uint64_t seed = from; seed <= to; ++seed) {
-    run_seed(seed, verbose, totals);
+    run_seed(seed, brackets, verbose, totals);
     if (seed % 100 == 0) std::fprintf(stderr, "  %lu of %lu seeds\r", seed - from + 1, to - from + 1);
     if (until_violation && totals.failed) break;
   }
-  check_that_freezes_were_tried(totals);
+  check_that_all_was_tried(totals, brackets);
   print(totals);
   return totals.failed ? 1 : 0;
 }

@@ -31,7 +31,10 @@ const char* const kVersionSelectors[] = {
 }  // namespace
 
 Reviewers::Reviewers(World& world, WorkspaceId w, Client& client)
-    : world_(world), w_(w), client_(client), have_policies_(world.rng.chance(0.75)) {}
+    : world_(world),
+      w_(w),
+      client_(client),
+      have_policies_(world.rng.chance(world.has_brackets ? 0.5 : 0.75)) {}
 
 void Reviewers::start() {
   if (!have_policies_) return;

@@ -1,5 +1,6 @@
 // People who gate deployments: they write, change and delete policies, approve and reject versions, skip
-// rules, force and clear. In a quarter of the worlds there are none.
+// rules, force and clear. In a quarter of the worlds, and in half of
+// those with brackets, there are none.
 #pragma once
 
 #include <string>

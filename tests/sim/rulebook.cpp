@@ -1,42 +1,17 @@
 #include "sim/rulebook.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include <fmt/core.h>
 
 #include "base/check.h"
+#include "sim/bracketbook.h"
 #include "sim/freezebook.h"
+#include "sim/rule_text.h"
 #include "sim/window.h"
 
 namespace ctrlplane::sim {
 namespace {
-
-// ---- Members of a rule's object, which is JSON without blanks ------------------------------------------
-
-std::optional<std::string_view> member(const PolicyRule& rule, std::string_view name) {
-  std::string_view body = rule.body.text();
-  size_t at = body.find(fmt::format("\"{}\":", name));
-  if (at == std::string_view::npos) return std::nullopt;
-  return body.substr(at + name.size() + 3);
-}
-
-std::string_view text(const PolicyRule& rule, std::string_view name) {
-  auto found = member(rule, name);
-  if (!found) return {};
-  return found->substr(1, found->find('"', 1) - 1);
-}
-
-int64_t number(const PolicyRule& rule, std::string_view name, int64_t otherwise) {
-  auto found = member(rule, name);
-  if (found) std::from_chars(found->data(), found->data() + found->size(), otherwise);
-  return otherwise;
-}
-
-bool flag(const PolicyRule& rule, std::string_view name, bool otherwise) {
-  auto found = member(rule, name);
-  return found ? found->starts_with("true") : otherwise;
-}
 
 Windows windows_of(const PolicyRule& rule) {
   return Windows(text(rule, "rrule"), minutes(number(rule, "durationMinutes", 0)), rule.created_at);
@@ -47,12 +22,24 @@ bool counts_on_return(const PolicyRule& rule) {
   return rule.type == "versionSelector" || rule.type == "deploymentDependency";
 }
 
-// FNV-1a, 64 bits, of the target's key and the version's id.
-uint64_t place_of(const TargetKey& key, VersionId version) {
+bool is_asked(const PolicyRule& rule, Asked asked) {
+  const bool at_start = rule.type == "deploymentWindow" || rule.type == "gradualRollout";
+  switch (asked) {
+    case Asked::kAll: return true;
+    case Asked::kStart: return at_start;
+    case Asked::kLock: break;
+  }
+  return !at_start && rule.type != "deploymentDependency" && rule.type != "deploymentBracket";
+}
+
+// FNV-1a, 64 bits.
+uint64_t hash_of(const std::string& text) {
   uint64_t h = 0xcbf29ce484222325;
-  for (unsigned char c : key.str() + version.str()) h = (h ^ c) * 0x100000001b3;
+  for (unsigned char c : text) h = (h ^ c) * 0x100000001b3;
   return h;
 }
+uint64_t place_of(const TargetKey& key, VersionId version) { return hash_of(key.str() + version.str()); }
+uint64_t place_of(ResourceId resource, RuleId bracket) { return hash_of(resource.str() + bracket.str()); }
 
 // When an attempt of the version first ended there in a way that the rule counts as a success.
 std::optional<Time> first_end(const PolicyRule& rule, const TargetState& row, VersionId version) {
@@ -78,9 +65,9 @@ RuleBook::RuleBook(const Ledger& ledger, const TargetKey& target) : ledger_(ledg
   }
 }
 
-const PolicySkip* RuleBook::skip_of(const PolicyRule& rule, const Version& v, std::optional<Time> now) const {
+const PolicySkip* RuleBook::skip_of(RuleId rule, const Version& v, std::optional<Time> now) const {
   for (const auto& [id, skip] : ledger_.skips) {
-    if (skip.rule != rule.id || skip.version != v.id) continue;
+    if (skip.rule != rule || skip.version != v.id) continue;
     if (skip.environment && *skip.environment != target_.environment) continue;
     if (skip.resource && *skip.resource != target_.resource) continue;
     if (now && skip.expires_at && *skip.expires_at <= *now) continue;
@@ -89,34 +76,46 @@ const PolicySkip* RuleBook::skip_of(const PolicyRule& rule, const Version& v, st
   return nullptr;
 }
 
-std::optional<No> RuleBook::refusal(const Version& v, Time now, bool returning) const {
+bool RuleBook::is_skipped(RuleId rule, const Version& v, Time now) const {
+  return skip_of(rule, v, now) != nullptr;
+}
+
+std::optional<No> RuleBook::refusal(const Version& v, Time now, bool returning, Asked asked,
+                                    const BracketGroup* group) const {
   for (const PolicyRule* rule : rules_) {
-    if (returning && !counts_on_return(*rule)) continue;
-    if (skip_of(*rule, v, now)) continue;
-    if (Verdict verdict = ask(*rule, v, now); !verdict.no.empty()) return No{rule->type, verdict.no};
+    if (!is_asked(*rule, asked) || (returning && !counts_on_return(*rule))) continue;
+    if (skip_of(rule->id, v, now)) continue;
+    if (Verdict verdict = ask(*rule, v, now, group); !verdict.no.empty()) return No{rule->type, verdict.no};
   }
+  if (asked != Asked::kAll) return std::nullopt;
   if (std::string missing = missing_dependency(v); !missing.empty()) return No{"versionDependency", missing};
   return std::nullopt;
 }
 
 bool RuleBook::is_excluded(const Version& v) const {
   return std::any_of(rules_.begin(), rules_.end(), [&](const PolicyRule* rule) {
-    return rule->type == "versionSelector" && !skip_of(*rule, v, std::nullopt) &&
+    return rule->type == "versionSelector" && !skip_of(rule->id, v, std::nullopt) &&
            !ask(*rule, v, Time{}).no.empty();
   });
 }
 
-RuleBook::Verdict RuleBook::ask(const PolicyRule& rule, const Version& v, Time now) const {
+RuleBook::Verdict RuleBook::ask(const PolicyRule& rule, const Version& v, Time now,
+                                const BracketGroup* group) const {
   if (rule.type == "anyApproval") return approval(rule, v);
   if (rule.type == "deploymentWindow") return window(rule, now);
   if (rule.type == "versionCooldown") return cooldown(rule, v, now);
   if (rule.type == "environmentProgression") return progression(rule, v, now);
-  if (rule.type == "gradualRollout") return rollout(rule, v, now);
+  if (rule.type == "gradualRollout")
+    return is_beside_bracket(rule) ? bracket_rollout(rule, v, now, group) : rollout(rule, v, now);
   if (rule.type == "deploymentDependency") return dependency(rule);
   if (rule.type == "versionSelector")
     return {holds(text(rule, "selector"), ledger_.facts_of(target_, &v)) ? "" : "is not selected", {}};
-  CHECK(rule.type == "retry" || rule.type == "rollback", rule.type);  // about attempts
-  return {};
+  if (rule.type == "deploymentBracket") {
+    auto own = bracket_of(ledger_, target_);
+    return {own && own->rule->id == rule.id ? "starts it in groups" : "", {}};
+  }
+  CHECK(rule.type == "retry" || rule.type == "rollback" || rule.type == "resourceConcurrency", rule.type);
+  return {};  // about attempts, or about capacity
 }
 
 // ---- Rule by rule --------------------------------------------------------------------------------------
@@ -203,7 +202,7 @@ Duration RuleBook::open_time(const Version& v, Time from, Time now) const {
   std::vector<std::pair<Windows, bool>> windows;
   if (ledger_.current_of(target_))
     for (const PolicyRule* rule : rules_)
-      if (rule->type == "deploymentWindow" && !skip_of(*rule, v, now))
+      if (rule->type == "deploymentWindow" && !skip_of(rule->id, v, now))
         windows.emplace_back(windows_of(*rule), flag(*rule, "allowWindow", true));
   const std::vector<Stretch> frozen = frozen_stretches(ledger_, target_, v, now);
   std::vector<Time> boundaries{from, now};
@@ -228,7 +227,7 @@ RuleBook::Verdict RuleBook::rollout(const PolicyRule& rule, const Version& v, Ti
   Time start = v.created_at;
   for (const PolicyRule* gate : rules_) {
     if (gate->type != "anyApproval" && gate->type != "environmentProgression") continue;
-    if (const PolicySkip* skip = skip_of(*gate, v, now)) {
+    if (const PolicySkip* skip = skip_of(gate->id, v, now)) {
       start = std::max(start, skip->created_at);
       continue;
     }
@@ -240,16 +239,45 @@ RuleBook::Verdict RuleBook::rollout(const PolicyRule& rule, const Version& v, Ti
   int64_t position = std::count_if(all.begin(), all.end(), [&](const TargetKey& other) {
     return place_of(other, v.id) < place_of(target_, v.id);
   });
+  return turn(rule, v, start, now, position, std::ssize(all));
+}
+
+// Is the target's bracket on the same policy? Then its members on a resource have one turn.
+bool RuleBook::is_beside_bracket(const PolicyRule& rollout) const {
+  auto own = bracket_of(ledger_, target_);
+  if (!own) return false;
+  const auto& rules = own->policy->rules;
+  return std::any_of(rules.begin(), rules.end(), [&](const PolicyRule& r) { return r.id == rollout.id; });
+}
+
+RuleBook::Verdict RuleBook::bracket_rollout(const PolicyRule& rule, const Version& v, Time now,
+                                            const BracketGroup* group) const {
+  const Version* current = ledger_.current_of(target_);
+  if (current && current->id == v.id) return {};
+  if (!group) return {"waits for its bracket's window", {}};
+  const RuleId bracket = bracket_of(ledger_, target_)->rule->id;
+  int64_t position = 0, count = 0;
+  for (const auto& [id, resource] : ledger_.resources) {
+    if (targets_of_bracket(ledger_, bracket, id, target_.environment).empty()) continue;
+    ++count;
+    position += place_of(id, bracket) < place_of(target_.resource, bracket);
+  }
+  return turn(rule, v, *group->ready_at, now, position, count);
+}
+
+RuleBook::Verdict RuleBook::turn(const PolicyRule& rule, const Version& v, Time start, Time now,
+                                 int64_t position, int64_t count) const {
   int64_t interval = number(rule, "timeScaleInterval", 0);
   bool normalized = text(rule, "rolloutType") == "linear-normalized";
   Duration offset =
-      seconds(normalized ? interval * position / std::max<int64_t>(1, std::ssize(all)) : interval * position);
+      seconds(normalized ? interval * position / std::max<int64_t>(1, count) : interval * position);
   if (open_time(v, start, now) >= offset && now >= start) return {};
   return {fmt::format("is number {} since {}, too early", position + 1, format_rfc3339(start)), {}};
 }
 
 RuleBook::Verdict RuleBook::dependency(const PolicyRule& rule) const {
   static const Version kNone;
+  if (!applies_to(rule, ledger_.deployments.at(target_.deployment))) return {};
   size_t selected = 0, met = 0;
   for (const auto& [d, deployment] : ledger_.deployments) {
     if (d == target_.deployment) continue;

@@ -5,6 +5,7 @@
 #include "sim/agents.h"
 #include "sim/client.h"
 #include "sim/freezers.h"
+#include "sim/operators.h"
 #include "sim/reviewers.h"
 
 namespace ctrlplane::sim {
@@ -39,7 +40,8 @@ Process::Process(World& world, size_t index) {
   replica->start();
 }
 
-World::World(uint64_t seed) : rng(seed), checker(store) {
+World::World(uint64_t seed, bool brackets)
+    : rng(seed), checker(store), has_brackets(brackets && seed % 3 == 1) {
   store.observe([this](const store::Commit& c, const store::Owner& o) {
     checker.set_boot(time.now());
     checker.committed(c, o);
@@ -68,6 +70,8 @@ void World::build() {
       freezers_.push_back(std::make_unique<Freezers>(*this, w, *first));
       first->start(*reviewers_.back(), *freezers_.back());
       freezers_.back()->start();
+      operators_.push_back(std::make_unique<Operators>(*this, w, *first));
+      operators_.back()->start();
     });
   }
 }
@@ -217,8 +221,15 @@ Outcome World::run() {
         faults["MISSED WAKE-UPS"] += loop->stats().missed_wakeups;
   FaultCounts judged = checker.judged();
   judged["policies written or changed"] = policies;
-  return {commands,         checker.commits(),   starts, checker.digest(), faults, judged,
-          checker.frozen(), checker.violations()};
+  return {commands,
+          checker.commits(),
+          starts,
+          checker.digest(),
+          faults,
+          judged,
+          checker.frozen(),
+          checker.bracketed(),
+          checker.violations()};
 }
 
 }  // namespace ctrlplane::sim

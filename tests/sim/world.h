@@ -35,13 +35,13 @@ struct Outcome {
   uint64_t starts = 0;
   uint64_t digest = 0;
   FaultCounts faults;
-  FaultCounts judged, frozen;
+  FaultCounts judged, frozen, bracketed;
   std::vector<Violation> violations;
 };
 
 class World {
  public:
-  explicit World(uint64_t seed);
+  explicit World(uint64_t seed, bool brackets = false);
   ~World();
   Outcome run();
 
@@ -53,6 +53,7 @@ class World {
   StoreWeather weather;
   FaultCounts faults;
   std::vector<WorkspaceId> workspaces;
+  const bool has_brackets;
   bool calm = false;  // no more faults, no more commands
   uint64_t commands = 0;
   uint64_t starts = 0;
@@ -88,6 +89,7 @@ class World {
   std::vector<std::unique_ptr<class Client>> clients_;
   std::vector<std::unique_ptr<class Reviewers>> reviewers_;
   std::vector<std::unique_ptr<class Freezers>> freezers_;
+  std::vector<std::unique_ptr<class Operators>> operators_;
   std::unique_ptr<class PushBackend> backend_;
 };
 
