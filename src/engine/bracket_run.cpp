@@ -28,6 +28,23 @@ void tell(Tx& tx, const BracketGroup& row, std::string_view type) {
   notify_all(tx, w.member("note", row.note).member("at", tx.now).close().take());
 }
 
+// Ends the group's jobs that no agent has and that fit: fits(member, job).
+template <class Fits>
+void cancel_waiting(Tx& tx, GroupIx g, const std::string& why, Fits&& fits) {
+  const GroupSlot& group = tx.state.groups[g];
+  std::vector<JobId> waiting;
+  for (const MemberSlot& m : group.members) {
+    const TargetIx t = tx.state.target({group.row.resource, group.row.environment, m.row.deployment});
+    for (JobIx j = t ? tx.state.at(t).first_job : JobIx{}; j; j = tx.state.jobs[j].next_on_target) {
+      const JobSlot& job = tx.state.jobs[j];
+      if (job.row.group == group.row.id && job.row.status == JobStatus::kPending && fits(m, job))
+        waiting.push_back(job.row.id);
+    }
+  }
+  for (JobId id : waiting)
+    if (JobIx j = tx.state.jobs.find(id)) end_job(tx, j, JobStatus::kCancelled, why, true);
+}
+
 class Run {
  public:
   Run(Tx& tx, GroupIx g) : tx_(tx), g_(g) {}
@@ -73,22 +90,11 @@ class Run {
     tx_.put(std::move(to));
   }
 
-  // A job that no agent has, of a version that has been ruled out.
   void drop_what_must_not_start() {
-    std::vector<JobId> drop;
-    each_part([&](const MemberSlot& m) {
-      const TargetIx t = target_of(tx_.state, group(), m);
-      for (JobIx j = t ? tx_.state.at(t).first_job : JobIx{}; j; j = tx_.state.jobs[j].next_on_target) {
-        const JobSlot& job = tx_.state.jobs[j];
-        const bool out = !job.version || tx_.state.versions[job.version].erased ||
-                         is_ruled_out(tx_.state.versions[job.version].row.status);
-        if (job.row.group == row().id && job.row.status == JobStatus::kPending && out)
-          drop.push_back(job.row.id);
-      }
+    cancel_waiting(tx_, g_, "its version was ruled out", [&](const MemberSlot& m, const JobSlot& job) {
+      return takes_part(m) && (!job.version || tx_.state.versions[job.version].erased ||
+                               is_ruled_out(tx_.state.versions[job.version].row.status));
     });
-    for (JobId id : drop)
-      if (JobIx j = tx_.state.jobs.find(id))
-        end_job(tx_, j, JobStatus::kCancelled, "its version was ruled out", true);
   }
 
   // A lock that is not ready any more is none, unless it is what runs here.
@@ -189,17 +195,9 @@ class Run {
 
   // What no agent has yet is not begun any more, except hooks that close.
   void call_off() {
-    std::vector<JobId> off;
-    each_part([&](const MemberSlot& m) {
-      if (m.row.role == MemberRole::kPostHook || m.row.outcome != Outcome::kRunning) return;
-      const TargetIx t = target_of(tx_.state, group(), m);
-      for (JobIx j = t ? tx_.state.at(t).first_job : JobIx{}; j; j = tx_.state.jobs[j].next_on_target)
-        if (tx_.state.jobs[j].row.group == row().id && tx_.state.jobs[j].row.status == JobStatus::kPending)
-          off.push_back(tx_.state.jobs[j].row.id);
+    cancel_waiting(tx_, g_, "its bracket group turned back", [](const MemberSlot& m, const JobSlot&) {
+      return m.row.role != MemberRole::kPostHook && m.row.outcome == Outcome::kRunning;
     });
-    for (JobId id : off)
-      if (JobIx j = tx_.state.jobs.find(id))
-        end_job(tx_, j, JobStatus::kCancelled, "its bracket group turned back", true);
   }
 
   void go_forward() {
@@ -327,21 +325,6 @@ void rule_out(Tx& tx, const GroupSlot& group) {
   }
 }
 
-// What no agent has yet must not start for a group that is over.
-void call_back(Tx& tx, GroupId id) {
-  const GroupSlot& group = tx.state.groups[tx.state.groups.find(id)];
-  std::vector<JobId> waiting;
-  for (const MemberSlot& m : group.members) {
-    const TargetIx t = tx.state.target({group.row.resource, group.row.environment, m.row.deployment});
-    for (JobIx j = t ? tx.state.at(t).first_job : JobIx{}; j; j = tx.state.jobs[j].next_on_target)
-      if (tx.state.jobs[j].row.group == id && tx.state.jobs[j].row.status == JobStatus::kPending)
-        waiting.push_back(tx.state.jobs[j].row.id);
-  }
-  for (JobId job : waiting)
-    if (JobIx j = tx.state.jobs.find(job))
-      end_job(tx, j, JobStatus::kCancelled, "its bracket group ended", true);
-}
-
 }  // namespace
 
 bool look_at_circle(Tx& tx, GroupIx g) {
@@ -383,7 +366,8 @@ std::optional<Time> next_look(const State& state, Time, GroupIx g) {
 void end_group(Tx& tx, GroupId id, const GroupEnding& ending) {
   GroupIx g = tx.state.groups.find(id);
   const bool started = tx.state.groups[g].row.started();
-  if (started) call_back(tx, id);
+  if (started)  // what no agent has yet must not start for a group that is over
+    cancel_waiting(tx, g, "its bracket group ended", [](const MemberSlot&, const JobSlot&) { return true; });
   BracketGroup row = tx.state.groups[g].row;
   row.status = ending.status;
   row.finished_at = tx.now;

@@ -310,18 +310,19 @@ class Step {
       }
       any |= state_.groups[g].members[i].row.participation == Participation::kChanged;
     }
-    const bool by_hook = !names_hooks(state_.groups[g].row) &&
-                         std::any_of(state_.groups[g].members.begin(), state_.groups[g].members.end(),
-                                     [&](const MemberSlot& m) {
-                                       const TargetIx t = is_hook(m) && m.version
-                                                              ? target_of(state_, state_.groups[g], m)
-                                                              : TargetIx{};
-                                       return t && m.version != state_.at(t).current_version;
-                                     });
     if (anew) order_again(g);
-    if (!any && !by_hook)
+    if (!any && !has_new_hook(state_.groups[g]))
       end_group(tx_, state_.groups[g].row.id,
                 {.status = GroupStatus::kCancelled, .note = "nothing is left to do"});
+  }
+
+  // Of hooks that nobody named a new version is reason enough for a group.
+  bool has_new_hook(const GroupSlot& group) const {
+    if (names_hooks(group.row)) return false;
+    return std::any_of(group.members.begin(), group.members.end(), [&](const MemberSlot& m) {
+      const TargetIx t = is_hook(m) && m.version ? target_of(state_, group, m) : TargetIx{};
+      return t && m.version != state_.at(t).current_version;
+    });
   }
 
   // What runs is deployed again, if the rule says so; there is nothing to do, if not.
@@ -345,7 +346,6 @@ class Step {
     return {state_.versions[v].row.created_at, state_.versions[v].row.id};
   }
 
-  // New versions of hooks that somebody named are no reason for a group.
   static bool names_hooks(const BracketGroup& row) {
     return text_member(row.terms, "preHookSelector") || text_member(row.terms, "postHookSelector");
   }

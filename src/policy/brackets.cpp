@@ -19,12 +19,7 @@ bool is_member(const BracketTerms& terms, const Deployment& d) {
   return matches(terms.members, d) || matches(terms.pre_hooks, d) || matches(terms.post_hooks, d);
 }
 
-uint64_t hash_of(const ResourceId& resource, const RuleId& rule) {
-  uint64_t h = 14695981039346656037ull;
-  for (const std::string& text : {resource.str(), rule.str()})
-    for (char c : text) h = (h ^ static_cast<unsigned char>(c)) * 1099511628211ull;
-  return h;
-}
+uint64_t hash_of(const ResourceId& resource, const RuleId& rule) { return fnv1a(resource.str(), rule.str()); }
 
 }  // namespace
 

@@ -6,15 +6,14 @@
 
 namespace ctrlplane::policy {
 
-uint64_t rollout_hash(const TargetKey& key, VersionId version) {
+uint64_t fnv1a(std::string_view first, std::string_view second) {
   uint64_t h = 14695981039346656037ull;
-  auto add = [&](std::string_view text) {
+  for (std::string_view text : {first, second})
     for (char c : text) h = (h ^ static_cast<unsigned char>(c)) * 1099511628211ull;
-  };
-  add(key.str());
-  add(version.str());
   return h;
 }
+
+uint64_t rollout_hash(const TargetKey& key, VersionId version) { return fnv1a(key.str(), version.str()); }
 
 Duration linear_offset(Rank rank, Duration interval) {
   return interval * static_cast<int64_t>(rank.position);

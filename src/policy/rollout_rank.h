@@ -3,12 +3,16 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include "state/state.h"
 
 namespace ctrlplane::policy {
 
-// FNV-1a, 64 bits, of the target's key followed by the version's id, both as text.
+// FNV-1a, 64 bits, of two texts, one after the other.
+uint64_t fnv1a(std::string_view first, std::string_view second);
+
+// That of the target's key followed by the version's id, both as text.
 uint64_t rollout_hash(const TargetKey& key, VersionId version);
 
 struct Rank {
