@@ -110,11 +110,8 @@ Maybe bracket_says_no(const State& state, Time now, const StartRequest& q) {
                                                               : must_wait(state, now, group, *m);
     return wait ? Maybe(Refusal{*wait}) : std::nullopt;
   }
-  for (GroupIx g : state.resources[state.at(q.target).resource].groups) {
-    const GroupSlot& group = state.groups[g];
-    if (group.row.active() && group.member(state.deployments[state.at(q.target).deployment].row.id))
-      return Refusal{fmt::format("Bracket group {} executing on this resource", group.row.id.str())};
-  }
+  if (GroupIx g = active_group_of(state, q.target))
+    return Refusal{fmt::format("Bracket group {} executing on this resource", state.groups[g].row.id.str())};
   const bool by_person = q.cause == JobCause::kForce || q.cause == JobCause::kRedeploy;
   if (by_person || !policy::bracket_of(state, q.target)) return {};
   if (policy::is_bracket_skipped(state, now, q.target, q.version)) return {};
@@ -229,6 +226,7 @@ void hold_again(Tx& tx, TargetIx t, const Job& stopped) {
   if (version_is_not_deployable(tx.state, q) || tx.state.at(t).desired_release != stopped.release) return;
   const TargetKey key = tx.state.key_of(t);
   if (no_slot_is_free(tx.state, tx.now, q)) return;
+  note_passage(tx, t, q.version);
   take_slots(tx, slots_for(tx.state, q), key.resource, std::nullopt);
   make_jobs(tx, q, key);
 }

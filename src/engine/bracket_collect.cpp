@@ -32,6 +32,10 @@ bool is_frozen(const State& state, Time now, const Wish& w) {
 
 }  // namespace
 
+bool may_run(const State& state, TargetIx t, VersionIx v) {
+  return is_good_lock(state, t, v) && !is_denied(state.at(t), v);
+}
+
 std::vector<Wish> wishes(const State& state, Time now, const BracketTerms& terms, RuleId rule,
                          const std::vector<TargetIx>& targets) {
   std::vector<Wish> all;
@@ -90,7 +94,7 @@ std::vector<BracketMember> locked_members(const State& state, Time now, const Br
       m.participation = Participation::kChanged;
     else if (w.role != MemberRole::kWork)
       m.participation = Participation::kHook;
-    else if (terms.unchanged == BracketTerms::Unchanged::kRedeploy && current)
+    else if (terms.unchanged == BracketTerms::Unchanged::kRedeploy && may_run(state, w.target, current))
       m.participation = Participation::kRedeploy, lock = current;
     else
       lock = current;

@@ -22,6 +22,9 @@ struct Wish {
 std::vector<Wish> wishes(const State& state, Time now, const policy::BracketTerms& terms, RuleId rule,
                          const std::vector<TargetIx>& targets);
 
+// May a group that has not started yet deploy it there?
+bool may_run(const State& state, TargetIx target, VersionIx version);
+
 // When the window closes; nothing: now.
 std::optional<Time> closes_at(const policy::BracketTerms& terms, const BracketGroup& group, Time now,
                               bool all_changed);

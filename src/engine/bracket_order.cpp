@@ -50,6 +50,19 @@ class Doneness {
     return all;
   }
 
+  // Nothing more is to come of it, however it went.
+  bool is_past(const MemberSlot& m) {
+    if (takes_part(m) || m.row.outcome == Outcome::kSkipped) return is_over(m);
+    if (std::find(path_.begin(), path_.end(), &m) != path_.end()) return true;
+    path_.push_back(&m);
+    const bool all = std::all_of(m.row.depends_on.begin(), m.row.depends_on.end(), [&](const MemberEdge& e) {
+      const MemberSlot* on = group_.member(e.on);
+      return !on || is_past(*on);
+    });
+    path_.pop_back();
+    return all;
+  }
+
  private:
   const State& state_;
   const Time now_;
@@ -104,24 +117,47 @@ bool reaches(const std::vector<DeploymentId>& ids, const std::vector<std::vector
   return false;
 }
 
-bool follow(const State& state, const GroupSlot& group, const MemberSlot& m,
-            std::vector<const MemberSlot*>& path, std::vector<const MemberSlot*>& finished,
-            std::string& text) {
-  if (std::find(finished.begin(), finished.end(), &m) != finished.end()) return false;
-  if (m.row.outcome == Outcome::kSkipped) return false;  // nobody waits for it
-  const auto again = static_cast<size_t>(std::find(path.begin(), path.end(), &m) - path.begin());
-  path.push_back(&m);
-  if (again < path.size() - 1) {
-    for (size_t i = again; i < path.size(); ++i) text += (i == again ? "" : " → ") + name_of(state, *path[i]);
-    return true;
-  }
-  for (const MemberEdge& e : m.row.depends_on)
-    if (const MemberSlot* on = group.member(e.on); on && follow(state, group, *on, path, finished, text))
-      return true;
-  path.pop_back();
-  finished.push_back(&m);
-  return false;
+// Hooks come first and last, whatever else is said of them.
+bool comes_before(const MemberSlot& o, const MemberSlot& m) {
+  if (&o == &m || !takes_part(o) || !takes_part(m)) return false;
+  if (o.row.role == MemberRole::kPreHook) return m.row.role != MemberRole::kPreHook;
+  return o.row.role == MemberRole::kWork && m.row.role == MemberRole::kPostHook;
 }
+
+// Looks for members that wait for each other.
+class Circle {
+ public:
+  Circle(const State& state, Time now, const GroupSlot& group) : state_(state), now_(now), group_(group) {}
+
+  bool through(const MemberSlot& m) {
+    if (std::find(finished_.begin(), finished_.end(), &m) != finished_.end()) return false;
+    if (is_over(m)) return false;  // nobody waits for it
+    const auto again = static_cast<size_t>(std::find(path_.begin(), path_.end(), &m) - path_.begin());
+    path_.push_back(&m);
+    if (again < path_.size() - 1) {
+      for (size_t i = again; i < path_.size(); ++i)
+        text += (i == again ? "" : " → ") + name_of(state_, *path_[i]);
+      return true;
+    }
+    for (const MemberEdge& e : m.row.depends_on)
+      if (const MemberSlot* on = group_.member(e.on);
+          on && !is_waived(state_, now_, group_, m, e) && through(*on))
+        return true;
+    for (const MemberSlot& o : group_.members)
+      if (comes_before(o, m) && through(o)) return true;
+    path_.pop_back();
+    finished_.push_back(&m);
+    return false;
+  }
+
+  std::string text;
+
+ private:
+  const State& state_;
+  const Time now_;
+  const GroupSlot& group_;
+  std::vector<const MemberSlot*> path_, finished_;
+};
 
 }  // namespace
 
@@ -161,21 +197,13 @@ bool is_done(const State& state, Time now, const GroupSlot& group, const MemberS
 std::optional<std::string> must_wait(const State& state, Time now, const GroupSlot& group,
                                      const MemberSlot& m) {
   Doneness done(state, now, group);
-  for (const MemberSlot& o : group.members) {
-    if (&o == &m) continue;
-    if (m.row.role != MemberRole::kPreHook && o.row.role == MemberRole::kPreHook && takes_part(o) &&
-        !is_over(o))
-      return wait_text(state, o);
-    if (m.row.role == MemberRole::kPostHook && o.row.role == MemberRole::kWork && takes_part(o) &&
-        !is_over(o))
-      return wait_text(state, o);
-  }
+  for (const MemberSlot& o : group.members)
+    if (comes_before(o, m) && !is_over(o)) return wait_text(state, o);
   for (const MemberEdge& e : m.row.depends_on) {
     const MemberSlot* on = group.member(e.on);
     if (!on || is_waived(state, now, group, m, e)) continue;
     // Behind everything it only matters that nothing more is to come.
-    const bool passed =
-        done.of(*on) || (m.row.role == MemberRole::kPostHook && takes_part(*on) && is_over(*on));
+    const bool passed = done.of(*on) || (m.row.role == MemberRole::kPostHook && done.is_past(*on));
     if (!passed) return wait_text(state, *on);
   }
   return missing_need(state, group, m);
@@ -205,11 +233,10 @@ bool depends_on(const GroupSlot& group, const MemberSlot& m, DeploymentId other)
   return reaches(ids, edges, from, other, seen);
 }
 
-std::optional<std::string> cycle_of(const State& state, const GroupSlot& group) {
-  std::vector<const MemberSlot*> path, finished;
-  std::string text;
+std::optional<std::string> cycle_of(const State& state, Time now, const GroupSlot& group) {
+  Circle circle(state, now, group);
   for (const MemberSlot& m : group.members)
-    if (follow(state, group, m, path, finished, text)) return text;
+    if (circle.through(m)) return std::move(circle.text);
   return std::nullopt;
 }
 

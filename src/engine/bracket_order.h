@@ -40,7 +40,7 @@ std::optional<std::string> must_wait_to_go_back(const State& state, const GroupS
 bool depends_on(const GroupSlot& group, const MemberSlot& member, DeploymentId other);
 
 // Members that wait for each other, as `a → b → a`; none: there is an order.
-std::optional<std::string> cycle_of(const State& state, const GroupSlot& group);
+std::optional<std::string> cycle_of(const State& state, Time now, const GroupSlot& group);
 
 // What dependency rules in force say of the members, whose locked or else current versions they look at.
 struct MemberView {

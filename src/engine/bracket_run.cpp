@@ -28,6 +28,10 @@ void tell(Tx& tx, const BracketGroup& row, std::string_view type) {
   notify_all(tx, w.member("note", row.note).member("at", tx.now).close().take());
 }
 
+std::string circle_text(const std::string& circle) {
+  return fmt::format("its members wait for each other: {}", circle);
+}
+
 // Ends the group's jobs that no agent has and that fit: fits(member, job).
 template <class Fits>
 void cancel_waiting(Tx& tx, GroupIx g, const std::string& why, Fits&& fits) {
@@ -97,26 +101,18 @@ class Run {
     });
   }
 
-  // A lock that is not ready any more is none, unless it is what runs here.
-  bool is_good(const MemberSlot& m) const {
-    if (!m.version || tx_.state.versions[m.version].erased) return false;
-    const VersionStatus status = tx_.state.versions[m.version].row.status;
-    if (status == VersionStatus::kReady) return true;
-    return status == VersionStatus::kPaused &&
-           tx_.state.at(target_of(tx_.state, group(), m)).current_version == m.version;
-  }
-
   // Targets go, and locks lose what made them good.
   void tend_members() {
     each_part([&](const MemberSlot& m) {
       const bool waits = m.row.outcome == Outcome::kWaiting || m.row.outcome == Outcome::kRollingBack;
       if (!waits || runs(m)) return;
-      if (!target_of(tx_.state, group(), m)) {
+      const TargetIx t = target_of(tx_.state, group(), m);
+      if (!t) {
         note(fmt::format("{} is not on this resource any more", name_of(tx_.state, m)));
         return set(m, is_hook(m) ? Outcome::kFailed : Outcome::kSkipped);
       }
       if (m.row.outcome != Outcome::kWaiting) return;
-      if (is_good(m) || m.row.next_version) return;
+      if (is_good_lock(tx_.state, t, m.version) || m.row.next_version) return;
       note(fmt::format("the version of {} was ruled out", name_of(tx_.state, m)));
       set(m, Outcome::kFailed);
     });
@@ -214,8 +210,21 @@ class Run {
     if (all) finish({.status = GroupStatus::kCompleted});
   }
 
+  // Locks that entered the group and were to run next are not begun any more.
+  void give_up_next_round() {
+    each_part([&](const MemberSlot& m) {
+      if (!m.row.next_version) return;
+      BracketMember to = m.row;
+      to.version = std::exchange(to.next_version, std::nullopt);
+      to.locked_at = tx_.now;
+      to.outcome = Outcome::kAborted;
+      tx_.put(std::move(to));
+    });
+  }
+
   // Once: who goes back, who was never begun.
   void turn_back() {
+    give_up_next_round();
     const bool all = policy::terms_of(row()).rollback == policy::BracketTerms::Rollback::kAll;
     each_part([&](const MemberSlot& m) {
       if (m.row.role == MemberRole::kPostHook) return;
@@ -234,6 +243,10 @@ class Run {
     each_part([&](const MemberSlot& m) {
       if (m.row.outcome != Outcome::kRollingBack || runs(m)) return;
       if (must_wait_to_go_back(tx_.state, group(), m)) return;
+      if (const TargetIx t = target_of(tx_.state, group(), m); t && !is_good_lock(tx_.state, t, m.previous)) {
+        note(fmt::format("what {} goes back to was ruled out", name_of(tx_.state, m)));
+        return set(m, Outcome::kFailed);
+      }
       if (auto no = start_member(m, m.previous, JobCause::kRollback); no && no->next_at)
         tx_.state.wake_at(target_of(tx_.state, group(), m), *no->next_at);
     });
@@ -245,6 +258,7 @@ class Run {
   void wind_down() {
     bool over = true;
     call_off();
+    if (!any_runs()) give_up_next_round();
     each_part([&](const MemberSlot& m) {
       const bool open = m.row.outcome == Outcome::kWaiting || m.row.outcome == Outcome::kFailed ||
                         m.row.outcome == Outcome::kRollingBack;
@@ -273,6 +287,12 @@ class Run {
     each_part([&](const MemberSlot& m) {
       stuck |= m.row.role == MemberRole::kPostHook && m.row.outcome == Outcome::kFailed;
     });
+    // Who depends on whom may have changed with locks that entered it.
+    if (!stuck && row().course == Course::kForward && !any_runs())
+      if (auto circle = cycle_of(tx_.state, tx_.now, group())) {
+        stuck = true;
+        note(circle_text(*circle));
+      }
     BracketGroup to = row();
     if (!note_.empty()) to.note = note_;
     if (stuck && to.status != GroupStatus::kStuck) {
@@ -311,24 +331,22 @@ void rule_out(Tx& tx, const GroupSlot& group) {
     const TargetIx t = tx.state.target({group.row.resource, group.row.environment, m.row.deployment});
     if (!failed || !m.version || !t || tx.state.at(t).current_version == m.version) continue;
     TargetState row = tx.state.row_of(t);
-    std::vector<VersionId> out{tx.state.versions[m.version].row.id};
+    const size_t before = row.denied.size();
+    auto deny = [&](VersionId v) {
+      if (std::find(row.denied.begin(), row.denied.end(), v) == row.denied.end()) row.denied.push_back(v);
+    };
+    deny(tx.state.versions[m.version].row.id);
     if (m.row.outcome == Outcome::kRolledBack)
       for (const PastVersion& p : row.past)
-        if (p.version != row.current_version && p.first_success >= group.row.started_at)
-          out.push_back(p.version);
-    std::erase_if(out, [&](VersionId v) {
-      return std::find(row.denied.begin(), row.denied.end(), v) != row.denied.end();
-    });
-    if (out.empty()) continue;
-    row.denied.insert(row.denied.end(), out.begin(), out.end());
-    tx.put(std::move(row));
+        if (p.version != row.current_version && p.first_success >= group.row.started_at) deny(p.version);
+    if (row.denied.size() != before) tx.put(std::move(row));
   }
 }
 
 }  // namespace
 
 bool look_at_circle(Tx& tx, GroupIx g) {
-  const auto circle = cycle_of(tx.state, tx.state.groups[g]);
+  const auto circle = cycle_of(tx.state, tx.now, tx.state.groups[g]);
   BracketGroup row = tx.state.groups[g].row;
   if (row.status == GroupStatus::kStuck && !circle) {
     row.status = GroupStatus::kReady;
@@ -341,7 +359,7 @@ bool look_at_circle(Tx& tx, GroupIx g) {
   if (row.status != GroupStatus::kStuck) {
     row.status = GroupStatus::kStuck;
     row.stuck_since = tx.now;
-    row.note = fmt::format("its members wait for each other: {}", *circle);
+    row.note = circle_text(*circle);
     tx.put(row);
     tell(tx, row, "bracket.stuck");
   }
@@ -421,14 +439,13 @@ void note_member_attempt(Tx& tx, const Job& last, bool successful) {
   if (!m || !tx.state.groups[g].row.active()) return;
   BracketMember row = m->row;
   row.finished_at = tx.now;
+  // What a freeze or the engine ended was no attempt.
+  const bool counts = successful || !(last.cancelled_by_engine || last.stopped_by);
   if (row.outcome == Outcome::kRollingBack)
-    row.outcome = successful                 ? Outcome::kRolledBack
-                  : last.cancelled_by_engine ? Outcome::kRollingBack
-                                             : Outcome::kFailed;
+    row.outcome = successful ? Outcome::kRolledBack : counts ? Outcome::kFailed : Outcome::kRollingBack;
   else if (row.outcome == Outcome::kRunning)
     row.outcome = successful ? Outcome::kSucceeded : Outcome::kWaiting;
-  // What a freeze or the engine ended was no attempt.
-  if (!successful && last.cancelled_by_engine && row.attempts > 0) --row.attempts;
+  if (!counts && row.attempts > 0) --row.attempts;
   tx.put(std::move(row));
 }
 

@@ -17,7 +17,6 @@ namespace {
 
 using policy::BracketTerms;
 
-constexpr int kMostOpened = 4;   // at a time; the rest when it is looked at next
 constexpr int kMostPasses = 32;  // a pass that changes nothing ends it; this many mean a defect
 
 std::vector<RuleId> slots_of_group(const State& state, const GroupSlot& group) {
@@ -55,9 +54,9 @@ std::optional<GroupWait> blocker_of(const State& state, Time now, GroupIx g, con
   if (FreezeIx f = policy::frozen_by(state, now, t, m.version, g))
     return GroupWait{fmt::format("{}: {}", name, policy::frozen_message(state.freezes[f].row))};
   const policy::Waiver waiver = waiver_of(state, t, m.version);
-  const policy::Judgement j = policy::judge(state, now, t, m.version, waiver, policy::Ask::kStart);
+  const policy::Judgement j = policy::judge(state, now, t, m.version, waiver, policy::Ask::kStart, g);
   if (j.verdict != policy::Verdict::kAllowed) {
-    for (const policy::Explained& x : policy::explain(state, now, t, m.version, waiver))
+    for (const policy::Explained& x : policy::explain(state, now, t, m.version, waiver, g))
       if (x.evaluation.verdict != policy::Verdict::kAllowed && x.policy &&
           (x.type == "deploymentWindow" || x.type == "gradualRollout"))
         return GroupWait{fmt::format("{}: policy {}: {}", name, x.policy->name, x.evaluation.message),
@@ -75,13 +74,14 @@ std::optional<GroupWait> blocker_of(const State& state, Time now, GroupIx g, con
   return std::nullopt;
 }
 
-LineKey place_of(const State& state, Time now, const GroupSlot& group) {
+LineKey place_of(const State& state, Time now, GroupIx g) {
+  const GroupSlot& group = state.groups[g];
   LineKey place{
       .turn = *group.row.ready_at, .since = group.row.collection_started_at, .resource = group.row.resource};
   for (const MemberSlot& m : group.members) {
     const TargetIx t = takes_part(m) && m.version ? target_of(state, group, m) : TargetIx{};
     if (t && policy::rules_of(state, t).has_rollout)
-      place.turn = std::max(place.turn, policy::place_in_line(state, now, t, m.version).turn);
+      place.turn = std::max(place.turn, policy::place_in_line(state, now, t, m.version, g).turn);
   }
   if (EnvironmentIx e = state.environments.find(group.row.environment))
     place.position = policy::bracket_rank(state, group.row.rule, e, group.resource).position;
@@ -150,8 +150,9 @@ class Step {
     const BracketTerms& terms = *bound.rule->bracket();
     BracketGroup row = state_.groups[g].row;
     const EnvironmentIx e = state_.environments.find(row.environment);
-    auto all = wishes(state_, tx_.now, terms, rule_, policy::bracket_targets(state_, rule_, r_, e));
-    std::erase_if(all, [&](const Wish& w) { return !state_.groups[g].member(deployment_of(w)); });
+    auto targets = policy::bracket_targets(state_, rule_, r_, e);
+    std::erase_if(targets, [&](TargetIx t) { return !state_.groups[g].member(deployment_of(t)); });
+    const auto all = wishes(state_, tx_.now, terms, rule_, targets);
     bool any = false, every = true;
     for (const Wish& w : all) {
       any |= w.changes && !w.named_hook;
@@ -184,7 +185,7 @@ class Step {
   }
 
   void open_one(const policy::BoundRule& bound) {
-    if (state_.quarantine(rule_, state_.resources[r_].row.id) || opened_ == kMostOpened) return;
+    if (state_.quarantine(rule_, state_.resources[r_].row.id)) return;
     for (GroupIx g : open())
       if (state_.groups[g].row.status == GroupStatus::kCollecting) return;
     std::vector<EnvironmentIx> environments;
@@ -210,13 +211,12 @@ class Step {
       if (w.changes && !w.named_hook) since = since ? std::min(*since, w.since) : w.since;
     }
     if (!since) return false;
-    ++opened_;
     forgive_set(all);
     BracketGroup row{.id = tx_.ids.make<GroupId>(), .rule = rule_};
     row.resource = state_.resources[r_].row.id;
     row.environment = state_.environments[e].row.id;
-    row.collection_started_at = *since;
-    row.collection_ends_at = *since + terms.window;
+    row.collection_started_at = std::min(*since, tx_.now);  // no two versions share a publication time
+    row.collection_ends_at = row.collection_started_at + terms.window;
     row.created_at = tx_.now;
     const GroupId id = row.id;
     tx_.put(std::move(row));
@@ -270,7 +270,8 @@ class Step {
     for (GroupIx g : waiting()) lock_again(g);
     auto all = waiting();
     for (size_t i = 1; i < all.size(); ++i)
-      if (fold_into(all[i - 1], all[i])) return;
+      for (size_t ahead = i; ahead-- > 0;)
+        if (fold_into(all[ahead], all[i])) return;
     if (GroupIx a = active(); a && !all.empty() && merge_into(a, all.front())) return;
     for (GroupIx g : waiting()) {
       const bool waits = active() || g != waiting().front();
@@ -291,7 +292,7 @@ class Step {
       if (!takes_part(m) || m.row.outcome != MemberOutcome::kWaiting) continue;
       const TargetIx t = target_of(state_, state_.groups[g], m);
       const bool gone = !t && !is_hook(m);
-      const bool bad = t && (!m.version || is_overtaken(t, m) || !may_run(t, m.version));
+      const bool bad = t && (is_overtaken(t, m) || !may_run(state_, t, m.version));
       if (gone || bad) {
         BracketMember row = m.row;
         const Selection s = bad ? select_version(state_, tx_.now, t, policy::Ask::kLock) : Selection{};
@@ -301,6 +302,7 @@ class Step {
         if (found && (changes || is_hook(m))) {
           if (s.version != m.version)
             row.version = state_.versions[s.version].row.id, row.locked_at = tx_.now;
+          if (!is_hook(m)) row.participation = Participation::kChanged;
         } else {
           row.version.reset();
           if (!is_hook(m)) leave_unchanged(state_.groups[g].row, t, row);
@@ -328,9 +330,9 @@ class Step {
   // What runs is deployed again, if the rule says so; there is nothing to do, if not.
   void leave_unchanged(const BracketGroup& group, TargetIx t, BracketMember& row) const {
     row.participation = Participation::kSkipped;
-    const VersionIx current = t ? state_.at(t).current_version : VersionIx{};
-    if (policy::terms_of(group).unchanged != BracketTerms::Unchanged::kRedeploy || !current) return;
-    if (!may_run(t, current)) return;
+    if (!t || policy::terms_of(group).unchanged != BracketTerms::Unchanged::kRedeploy) return;
+    const VersionIx current = state_.at(t).current_version;
+    if (!may_run(state_, t, current)) return;
     row.participation = Participation::kRedeploy;
     row.version = state_.versions[current].row.id;
   }
@@ -338,7 +340,7 @@ class Step {
   // The group before, or a person, has brought it or something newer.
   bool is_overtaken(TargetIx t, const MemberSlot& m) const {
     const VersionIx current = state_.at(t).current_version;
-    if (!current || m.row.participation != Participation::kChanged) return false;
+    if (!current || !m.version || m.row.participation != Participation::kChanged) return false;
     return age_of(m.version) <= age_of(current);
   }
 
@@ -352,17 +354,11 @@ class Step {
 
   bool is_locked_elsewhere(GroupIx g, const MemberSlot& m, VersionIx v) const {
     for (GroupIx other : open()) {
-      const MemberSlot* there = other == g ? nullptr : state_.groups[other].member(m.row.deployment);
+      if (other == g || state_.groups[other].row.environment != state_.groups[g].row.environment) continue;
+      const MemberSlot* there = state_.groups[other].member(m.row.deployment);
       if (there && !is_hook(*there) && takes_part(*there) && there->version == v) return true;
     }
     return false;
-  }
-
-  bool may_run(TargetIx t, VersionIx v) const {
-    const VersionSlot& slot = state_.versions[v];
-    if (slot.erased || is_denied(state_.at(t), v)) return false;
-    if (slot.row.status == VersionStatus::kReady) return true;
-    return slot.row.status == VersionStatus::kPaused && state_.at(t).current_version == v;
   }
 
   // The newer locks replace the older in a group that has not started: one run instead of two.
@@ -374,6 +370,8 @@ class Step {
       const BracketMember m = state_.groups[g].members[i].row;
       if (m.participation == Participation::kSkipped) continue;
       const MemberSlot* old = state_.groups[ahead].member(m.deployment);
+      // What a person has left out stays so until there is something newer.
+      if (old && old->row.outcome == MemberOutcome::kSkipped && old->row.version == m.version) continue;
       BracketMember to = m;
       if (old && old->row.participation == Participation::kChanged &&
           m.participation != Participation::kChanged) {
@@ -423,15 +421,12 @@ class Step {
     const policy::BoundRule* bound = in_force();
     const bool named = bound && bound->rule->bracket()->names_hooks();
     for (const MemberSlot& m : next.members) {
-      const MemberSlot* there = at_work.member(m.row.deployment);
-      if (m.row.participation == Participation::kChanged && !there) return false;
-      // A hook that nobody named has a round of its own coming if the one at work ran another version.
-      if (!named && is_hook(m) && (!there || (there->version != m.version && there->row.attempts > 0)))
-        return false;
+      const bool is_new = m.row.participation == Participation::kChanged || (!named && is_hook(m));
+      if (is_new && !can_enter(at_work.member(m.row.deployment), m)) return false;
     }
     if (is_frozen(state_, tx_.now, g)) return false;
     const auto needed = slots_of_group(state_, next);
-    if (no_slot(state_, needed, place_of(state_, tx_.now, next))) return false;
+    if (no_slot(state_, needed, place_of(state_, tx_.now, g))) return false;
     take_slots(tx_, needed, next.row.resource, at_work.row.id);
     const GroupId into = at_work.row.id;
     for (size_t i = 0; i < state_.groups[g].members.size(); ++i) enter(into, state_.groups[g].members[i].row);
@@ -443,19 +438,24 @@ class Step {
     return true;
   }
 
-  void enter_hook(GroupId into, const BracketMember& lock) {
-    const MemberSlot* there = state_.groups[state_.groups.find(into)].member(lock.deployment);
-    if (!there || there->row.attempts > 0 || !is_hook(*there)) return;
-    BracketMember m = there->row;
-    m.version = lock.version;
-    m.locked_at = tx_.now;
-    if (m.version != there->row.version) tx_.put(std::move(m));
+  // A hook runs once: if it ran with another version, the new one has a round of its own coming.
+  static bool can_enter(const MemberSlot* there, const MemberSlot& lock) {
+    return there && (!is_hook(*there) || there->row.attempts == 0 || there->version == lock.version);
   }
 
   void enter(GroupId into, const BracketMember& lock) {
-    if (lock.participation == Participation::kHook) return enter_hook(into, lock);
-    if (lock.participation != Participation::kChanged) return;
-    BracketMember m = state_.groups[state_.groups.find(into)].member(lock.deployment)->row;
+    const MemberSlot* there = state_.groups[state_.groups.find(into)].member(lock.deployment);
+    const bool is_new_hook = there && lock.participation == Participation::kHook && lock.version &&
+                             lock.version != there->row.version && lock.version != there->row.next_version;
+    if (lock.participation != Participation::kChanged && !is_new_hook) return;
+    BracketMember m = there->row;
+    if (is_hook(*there)) {
+      if (m.attempts > 0) return;
+      m.version = lock.version;
+      m.locked_at = tx_.now;
+      tx_.put(std::move(m));
+      return;
+    }
     const bool untouched = m.participation == Participation::kSkipped ||
                            (m.outcome == MemberOutcome::kWaiting && m.attempts == 0) ||
                            m.outcome == MemberOutcome::kFailed;
@@ -502,7 +502,10 @@ class Step {
       const VersionIx current = t ? state_.at(t).current_version : VersionIx{};
       BracketMember row = m.row;
       row.previous = current ? std::optional(state_.versions[current].row.id) : std::nullopt;
-      if (row.participation == Participation::kRedeploy) row.version = row.previous;
+      if (row.participation == Participation::kRedeploy) {
+        row.version = row.previous;
+        if (!may_run(state_, t, current)) row.version.reset(), row.participation = Participation::kSkipped;
+      }
       if (row != m.row) tx_.put(std::move(row));
     }
   }
@@ -544,16 +547,14 @@ class Step {
     if (next_) state_.wake_at(wake, *next_);
   }
 
-  DeploymentId deployment_of(const Wish& w) const {
-    return state_.deployments[state_.at(w.target).deployment].row.id;
-  }
+  DeploymentId deployment_of(TargetIx t) const { return state_.deployments[state_.at(t).deployment].row.id; }
+  DeploymentId deployment_of(const Wish& w) const { return deployment_of(w.target); }
 
   Tx& tx_;
   State& state_;
   const RuleId rule_;
   const ResourceIx r_;
   std::optional<Time> next_;
-  int opened_ = 0;
 };
 
 // Its resource is gone: what waits is off, what runs goes on to its end without it.
@@ -577,7 +578,7 @@ std::optional<GroupWait> start_blocker(const State& state, Time now, GroupIx g) 
   for (const MemberSlot& m : group.members)
     if (takes_part(m) && m.row.outcome == MemberOutcome::kWaiting)
       if (auto wait = blocker_of(state, now, g, m, until)) return wait;
-  const LineKey place = place_of(state, now, group);
+  const LineKey place = place_of(state, now, g);
   auto no = no_slot(state, slots_of_group(state, group), place);
   if (!no) return std::nullopt;
   return GroupWait{.why = no->why, .next_at = until, .slots = no->rules, .place = place};

@@ -30,17 +30,24 @@ std::vector<JobId> not_handed_over(const State& state, TargetIx t, const Release
   return out;
 }
 
+bool may_still_start(const State& state, Time now, TargetIx t, const JobSlot& job) {
+  // A bracket has come that starts it with the others; what a person deployed again goes alone.
+  if (policy::bracket_of(state, t) && !policy::is_bracket_skipped(state, now, t, job.version))
+    return job.row.cause == JobCause::kRedeploy || policy::frozen_by(state, now, t, job.version);
+  const policy::Judgement says = policy::judge(state, now, t, job.version, waiver_for(state, t, job.version));
+  return says.verdict == policy::Verdict::kAllowed || says.frozen;
+}
+
 // A held job that would not be allowed to start by now goes; its target waits as if it had never been made.
 void add_no_longer_allowed(const State& state, Time now, TargetIx t, std::vector<JobId>& supersede) {
   for (JobIx j = state.at(t).first_job; j; j = state.jobs[j].next_on_target) {
     const JobSlot& slot = state.jobs[j];
-    if (slot.row.status != JobStatus::kPending || !slot.version || slot.row.cause == JobCause::kForce)
+    if (slot.row.status != JobStatus::kPending || !slot.version || slot.row.cause == JobCause::kForce ||
+        slot.row.group)
       continue;
     if (std::find(supersede.begin(), supersede.end(), slot.row.id) != supersede.end()) continue;
     if (!policy::was_held(state, now, t, slot.version, slot.row.created_at)) continue;
-    const policy::Judgement now_says =
-        policy::judge(state, now, t, slot.version, waiver_for(state, t, slot.version));
-    if (now_says.verdict != policy::Verdict::kAllowed && !now_says.frozen) supersede.push_back(slot.row.id);
+    if (!may_still_start(state, now, t, slot)) supersede.push_back(slot.row.id);
   }
 }
 
@@ -123,6 +130,8 @@ Plan plan(const State& state, Time now, TargetIx t) {
       p.waiting_for = wait->why;
       p.look_again = wait->next_at;
     }
+    p.supersede = not_handed_over(state, t, p.release);
+    add_no_longer_allowed(state, now, t, p.supersede);
     return p;
   }
   p.version = slot.desired_version;
@@ -171,7 +180,8 @@ Plan plan(const State& state, Time now, TargetIx t) {
 void reconcile(Tx& tx, TargetIx t) {
   advance_brackets_of(tx, t);
   Plan p = plan(tx.state, tx.now, t);
-  if (!p.bracketed) wait_for_slots(tx.state, t, p.no_slot);
+  // Who may start does so from its place in line, and leaves it then.
+  if (!p.bracketed && !p.start) wait_for_slots(tx.state, t, p.no_slot);
   if (p.look_again) tx.state.wake_at(t, *p.look_again);
   send_held(tx, t);
   if (p.empty()) return;
@@ -191,6 +201,7 @@ void reconcile(Tx& tx, TargetIx t) {
     // Writes the row too.
     CHECK(start(tx, {t, p.version, p.release, p.cause}, row).has_value(),
           "admission refused what it had allowed");
+    wait_for_slots(tx.state, t, std::nullopt);
   } else if (p.set_desired || p.deny) {
     tx.put(std::move(row));
   }

@@ -47,6 +47,13 @@ bool is_deployable(const State& state, const TargetSlot& target, VersionIx v) {
   return target.first_job && state.jobs[target.first_job].version == v;
 }
 
+bool is_good_lock(const State& state, TargetIx t, VersionIx v) {
+  if (!v || state.versions[v].erased) return false;
+  const VersionStatus status = state.versions[v].row.status;
+  if (status == VersionStatus::kReady) return true;
+  return status == VersionStatus::kPaused && state.at(t).current_version == v;
+}
+
 bool is_denied(const TargetSlot& target, VersionIx v) {
   return std::find(target.denied.begin(), target.denied.end(), v) != target.denied.end();
 }
@@ -80,7 +87,8 @@ Selection select_version(const State& state, Time now, TargetIx t, policy::Ask a
       if (stands) break;
       continue;
     }
-    if (!is_deployable(state, target, v) || is_denied(target, v)) continue;
+    if (!(locks ? is_good_lock(state, t, v) : is_deployable(state, target, v)) || is_denied(target, v))
+      continue;
     // After a rollback only what has run here before is gone back to.
     if (is_behind_rollback(state, target, v) && !was_current(target, v)) continue;
     policy::Judgement j = policy::judge(state, now, t, v, waiver_for(state, t, v), ask);

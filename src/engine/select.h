@@ -27,6 +27,8 @@ Selection select_version(const State& state, Time now, TargetIx t, policy::Ask a
 bool is_ruled_out(VersionStatus s);
 // Paused goes nowhere new, and stays where a job of it is active.
 bool is_deployable(const State& state, const TargetSlot& target, VersionIx v);
+// Does a lock on it hold? Paused it does where it is what runs.
+bool is_good_lock(const State& state, TargetIx t, VersionIx v);
 // A rollback rule has ruled it out on this target.
 bool is_denied(const TargetSlot& target, VersionIx v);
 // Older than something that was rolled back here.

@@ -13,7 +13,12 @@ void wake_next(State& state, RuleId rule) {
 
 }  // namespace
 
-std::optional<NoSlot> no_slot(const State& state, const std::vector<RuleId>& needed, const LineKey& place) {
+std::optional<NoSlot> no_slot(const State& state, const std::vector<RuleId>& needed, LineKey place) {
+  // The resource keeps the place it has, and has the same one everywhere: or two of them would stand before
+  // each other, in two lines or with two wishes.
+  for (RuleId rule : needed)
+    if (const Line::Waiting* waits = state.line(rule).find(place.resource))
+      place = std::min(place, waits->key);
   std::optional<NoSlot> no;
   for (RuleId rule : needed)
     if (!no && !policy::may_take(state, rule, place.resource, place))
@@ -27,6 +32,9 @@ std::optional<NoSlot> no_slot(const State& state, const std::vector<RuleId>& nee
 void take_slots(Tx& tx, const std::vector<RuleId>& needed, ResourceId resource,
                 std::optional<GroupId> group) {
   for (RuleId rule : needed) {
+    // Who waited there besides may go with the slot that the resource has now.
+    if (const Line::Waiting* waits = tx.state.line(rule).find(resource))
+      for (TargetIx t : waits->targets) tx.state.mark_dirty(t);
     tx.state.leave_line(rule, resource);
     const auto& holders = tx.state.holders(rule);
     auto it = holders.find(resource);

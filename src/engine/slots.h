@@ -17,7 +17,7 @@ struct NoSlot {
   std::string why;
 };
 // Nothing: the resource holds or may take all of these.
-std::optional<NoSlot> no_slot(const State& state, const std::vector<RuleId>& needed, const LineKey& place);
+std::optional<NoSlot> no_slot(const State& state, const std::vector<RuleId>& needed, LineKey place);
 
 // The caller has seen that it may.
 void take_slots(Tx& tx, const std::vector<RuleId>& needed, ResourceId resource, std::optional<GroupId> group);

@@ -19,8 +19,8 @@ int64_t quarantined_in(const State& state, RuleId rule);
 // May the resource take one, from this place in line? A holder may always go on.
 bool may_take(const State& state, RuleId rule, ResourceId resource, const LineKey& place);
 
-// The target's place in the line for a start of the version.
-LineKey place_in_line(const State& state, Time now, TargetIx target, VersionIx version);
+// The target's place in the line for a start of the version; as a member, of the group.
+LineKey place_in_line(const State& state, Time now, TargetIx target, VersionIx version, GroupIx group = {});
 
 // `Concurrency limit reached: 2/2 resources active`
 std::string limit_message(const State& state, RuleId rule);

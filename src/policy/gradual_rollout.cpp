@@ -48,7 +48,7 @@ class GradualRolloutRule final : public Rule {
   }
 
   Evaluation within(const BoundRule& bracket, const Question& q) const {
-    const GroupIx g = group_locking(q.state, q.target, q.version);
+    const GroupIx g = q.group ? q.group : group_locking(q.state, q.target, q.version);
     if (!g) {
       Evaluation e{.verdict = Verdict::kPending};
       if (q.words) e.message = "the roll-out starts when the bracket's collection window closes";

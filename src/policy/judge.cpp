@@ -161,11 +161,12 @@ const RuleSet& rules_of(const State& state, TargetIx target) {
   return *memo.sets[slot.policy_set];
 }
 
-Judgement judge(const State& state, Time now, TargetIx target, VersionIx version, Waiver waiver, Ask ask) {
+Judgement judge(const State& state, Time now, TargetIx target, VersionIx version, Waiver waiver, Ask ask,
+                GroupIx group) {
   if (ask == Ask::kAll && frozen_by(state, now, target, version))
     return {.verdict = Verdict::kDenied, .frozen = true};
   const RuleSet& set = rules_of(state, target);
-  Question q{.state = state, .now = now, .target = target, .version = version, .rules = &set};
+  Question q{.state = state, .now = now, .target = target, .version = version, .rules = &set, .group = group};
   const bool has_dependencies = !state.dependencies_of(version).empty();
   bool dependencies_asked = !has_dependencies || ask != Ask::kAll;
   Judgement all;
@@ -218,10 +219,16 @@ bool is_excluded(const State& state, Time now, TargetIx target, VersionIx versio
 }
 
 std::vector<Explained> explain(const State& state, Time now, TargetIx target, VersionIx version,
-                               Waiver waiver) {
+                               Waiver waiver, GroupIx group) {
   std::vector<Explained> all;
   const RuleSet& set = rules_of(state, target);
-  Question q{.state = state, .now = now, .target = target, .version = version, .rules = &set, .words = true};
+  Question q{.state = state,
+             .now = now,
+             .target = target,
+             .version = version,
+             .rules = &set,
+             .words = true,
+             .group = group};
   Explained freeze{.type = "freeze", .evaluation = evaluate_freezes(q)};
   if (!freeze.evaluation.message.empty()) all.push_back(std::move(freeze));
   bool dependencies_told = state.dependencies_of(version).empty();

@@ -35,7 +35,7 @@ struct Judgement {
 };
 // Asks whether it is frozen, then the rules cheapest first, and stops at the first no.
 Judgement judge(const State& state, Time now, TargetIx target, VersionIx version, Waiver waiver,
-                Ask ask = Ask::kAll);
+                Ask ask = Ask::kAll, GroupIx group = {});
 
 // One rule of a policy; null: it has none with that id, or it cannot be read.
 const Rule* rule_of(const State& state, PolicyIx policy, RuleId rule);
@@ -53,7 +53,7 @@ struct Explained {
 };
 // Asks all of them, with words.
 std::vector<Explained> explain(const State& state, Time now, TargetIx target, VersionIx version,
-                               Waiver waiver);
+                               Waiver waiver, GroupIx group = {});
 
 // ---- Waking those who wait for what happens elsewhere --------------------------------------------------
 // A version has become current on the target: marks whom that concerns.

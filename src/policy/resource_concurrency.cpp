@@ -132,13 +132,13 @@ Time behind_since(const State& state, TargetIx target, VersionIx version) {
 
 }  // namespace
 
-LineKey place_in_line(const State& state, Time now, TargetIx target, VersionIx version) {
+LineKey place_in_line(const State& state, Time now, TargetIx target, VersionIx version, GroupIx group) {
   LineKey place{.since = behind_since(state, target, version),
                 .resource = state.resources[state.at(target).resource].row.id};
   place.turn = place.since;
   const RuleSet& set = rules_of(state, target);
   if (!set.has_rollout) return place;
-  Question q{.state = state, .now = now, .target = target, .version = version, .rules = &set};
+  Question q{.state = state, .now = now, .target = target, .version = version, .rules = &set, .group = group};
   for (const BoundRule& b : set.rules) {
     if (!b.rule || !b.rule->is_rollout()) continue;
     q.rule = b.row;

@@ -44,6 +44,7 @@ struct Question {
   const RuleSet* rules = nullptr;    // all that apply to the target
   const PolicyRule* rule = nullptr;  // the one that is asked; null for what is always on
   bool words = false;
+  GroupIx group = {};  // that asks for its member; none: whichever has locked the version
 
   const TargetSlot& slot() const { return state.at(target); }
   const Deployment& deployment() const { return state.deployments[slot().deployment].row; }

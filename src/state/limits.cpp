@@ -161,9 +161,13 @@ bool State::slot_in_use(const ConcurrencySlot& slot) const {
   if (!slot.group) return false;
   if (GroupIx own = groups.find(*slot.group); own && groups[own].row.active()) return true;
   // Groups of several brackets may have come to share it.
-  const ResourceIx r = resources.find(slot.resource);
-  return r && std::any_of(resources[r].groups.begin(), resources[r].groups.end(),
-                          [&](GroupIx g) { return groups[g].row.active(); });
+  const auto is_active = [&](GroupIx g) { return groups[g].row.active(); };
+  if (const ResourceIx r = resources.find(slot.resource))
+    return std::any_of(resources[r].groups.begin(), resources[r].groups.end(), is_active);
+  bool any = false;  // they are about to end with their resource
+  groups.each(
+      [&](GroupIx g, const GroupSlot& of) { any |= of.row.resource == slot.resource && is_active(g); });
+  return any;
 }
 
 std::optional<ConcurrencySlot> State::pop_idle_slot() {

@@ -161,8 +161,9 @@ void State::resource_changed(ResourceIx r) {
     if (environments.used({n}) && changes(environments[{n}].members)) es.push_back({n});
   for (DeploymentIx d : ds) each_environment_of(d, [&](EnvironmentIx e) { sync_target(d, e, r); });
   for (EnvironmentIx e : es) each_deployment_of(e, [&](DeploymentIx d) { sync_target(d, e, r); });
+  if (!resources[r].targets.empty()) ++membership_changes_;
   for (TargetIx t : resources[r].targets) {
-    targets_[t.n].policy_epoch = 0;  // other policies may match now
+    targets_[t.n].policy_epoch = 0;  // other policies may match now, with other members
     recall_held(t);
     mark_dirty(t);
   }

@@ -31,6 +31,12 @@ const BracketMember* member_of(const Ledger& ledger, GroupId group, DeploymentId
   return it == ledger.members.end() ? nullptr : &it->second;
 }
 
+const Version* locked_or_current(const Ledger& ledger, const BracketGroup& g, DeploymentId d) {
+  const BracketMember* m = member_of(ledger, g.id, d);
+  if (m && takes_part(*m) && m->version) return &ledger.versions.at(*m->version);
+  return ledger.current_of({g.resource, g.environment, d});
+}
+
 const std::string& name_of(const Ledger& ledger, DeploymentId d) { return ledger.deployments.at(d).name; }
 
 // Behind it nothing more is to come, however it went.
@@ -44,9 +50,25 @@ bool is_over(const BracketMember& m) {
   }
 }
 
+// It, or if it takes no part whatever it depends on, is over.
+bool is_past(const Ledger& ledger, const BracketGroup& g, const BracketMember& m,
+             std::set<DeploymentId> path) {
+  if (takes_part(m)) return is_over(m);
+  if (m.outcome == MemberOutcome::kSkipped || !path.insert(m.deployment).second) return true;
+  return std::all_of(m.depends_on.begin(), m.depends_on.end(), [&](const MemberEdge& e) {
+    const BracketMember* on = member_of(ledger, g.id, e.on);
+    return !on || is_past(ledger, g, *on, path);
+  });
+}
+
 bool is_waived(const Ledger& ledger, const BracketGroup& g, const BracketMember& m, RuleId rule, Time now) {
   if (!m.version || !ledger.exists(target_of(g, m))) return false;
   return RuleBook(ledger, target_of(g, m)).is_skipped(rule, ledger.versions.at(*m.version), now);
+}
+
+// Hooks before, work, hooks behind.
+int stage_of(const BracketMember& m) {
+  return m.role == MemberRole::kPreHook ? 0 : m.role == MemberRole::kWork ? 1 : 2;
 }
 
 // Reaches one member from another over edges; `seen` ends cycles.
@@ -190,6 +212,21 @@ Edges edges_of(const Ledger& ledger, const BracketGroup& g, DeploymentId member,
   return edges;
 }
 
+Edges version_edges_of(const Ledger& ledger, const BracketGroup& g, DeploymentId member,
+                       const std::vector<DeploymentId>& members) {
+  Edges edges;
+  const Version* own_version = locked_or_current(ledger, g, member);
+  if (!own_version) return edges;
+  for (DeploymentId other : members) {
+    auto need = ledger.dependencies.find({own_version->id, other});
+    const Version* theirs = locked_or_current(ledger, g, other);
+    if (other != member && theirs && need != ledger.dependencies.end() &&
+        holds(need->second.selector, {.version = theirs}))
+      edges.insert({RuleId{}, other});
+  }
+  return edges;
+}
+
 Edges edges_of(const BracketMember& m) {
   Edges edges;
   for (const MemberEdge& e : m.depends_on) edges.insert({e.rule, e.on});
@@ -214,11 +251,17 @@ InferredHooks inferred_hooks(const std::map<DeploymentId, Edges>& edges) {
   return hooks;
 }
 
-bool has_cycle(const Ledger& ledger, GroupId group) {
-  auto edges = all_edges(ledger, group);
-  // Nobody waits for whom a person has left out.
-  for (const BracketMember* m : members_of(ledger, group))
-    if (m->outcome == MemberOutcome::kSkipped) edges.erase(m->deployment);
+bool has_cycle(const Ledger& ledger, const BracketGroup& g, Time now) {
+  std::map<DeploymentId, Edges> edges;
+  for (const BracketMember* m : members_of(ledger, g.id)) {
+    if (is_over(*m)) continue;  // nobody waits for it
+    Edges& own = edges[m->deployment];
+    for (const MemberEdge& e : m->depends_on)
+      if (!is_waived(ledger, g, *m, e.rule, now)) own.insert({e.rule, e.on});
+    for (const BracketMember* o : members_of(ledger, g.id))
+      if (takes_part(*m) && takes_part(*o) && stage_of(*o) < stage_of(*m))
+        own.insert({RuleId{}, o->deployment});
+  }
   return std::any_of(edges.begin(), edges.end(),
                      [&](const auto& e) { return reaches(edges, e.first, e.first); });
 }
@@ -240,8 +283,10 @@ std::string waits_for(const Ledger& ledger, const BracketGroup& g, const Bracket
   for (const MemberEdge& e : m.depends_on) {
     const BracketMember* on = member_of(ledger, g.id, e.on);
     if (!on || is_done(ledger, g, *on, now) || is_waived(ledger, g, m, e.rule, now)) continue;
-    const bool behind_all = m.role == MemberRole::kPostHook && takes_part(*on);
-    if (behind_all && (is_over(*on) || g.course == GroupCourse::kWindDown)) continue;
+    // Behind everything it only matters that nothing more is to come.
+    if (m.role == MemberRole::kPostHook &&
+        (is_past(ledger, g, *on, {}) || g.course == GroupCourse::kWindDown))
+      continue;
     return fmt::format("it depends on {}, which is {}", name_of(ledger, e.on),
                        takes_part(*on) ? to_string(on->outcome) : "left out and not done");
   }
@@ -257,6 +302,23 @@ std::string waits_to_go_back(const Ledger& ledger, const BracketGroup& g, const 
   return {};
 }
 
+std::string missing_need(const Ledger& ledger, const BracketGroup& g, const BracketMember& m) {
+  for (auto it = ledger.dependencies.lower_bound({*m.version, DeploymentId{}});
+       it != ledger.dependencies.end() && it->second.version == *m.version; ++it) {
+    const VersionDependency& need = it->second;
+    const BracketMember* on = member_of(ledger, g.id, need.on);
+    bool met = on && on != &m && takes_part(*on) && on->version && !is_over(*on) &&
+               holds(need.selector, {.version = &ledger.versions.at(*on->version)});
+    for (const auto& [e, environment] : ledger.environments) {
+      const TargetKey other{g.resource, e, need.on};
+      const Version* current = ledger.exists(other) ? ledger.current_of(other) : nullptr;
+      met |= current && holds(need.selector, {.version = current});
+    }
+    if (!met) return fmt::format("needs {} of another deployment", need.selector);
+  }
+  return {};
+}
+
 std::string missing_outside(const Ledger& ledger, const BracketGroup& g, const BracketMember& m, Time now) {
   const TargetKey own = target_of(g, m);
   const Version& version = ledger.versions.at(*m.version);
@@ -265,18 +327,22 @@ std::string missing_outside(const Ledger& ledger, const BracketGroup& g, const B
     if (rule->type != "deploymentDependency" || !applies_to(*rule, ledger.deployments.at(m.deployment)))
       continue;
     if (book.is_skipped(rule->id, version, now)) continue;
+    bool any = std::any_of(m.depends_on.begin(), m.depends_on.end(),
+                           [&](const MemberEdge& e) { return e.rule == rule->id; });
     for (const auto& [d, deployment] : ledger.deployments) {
       if (d == m.deployment) continue;
       for (const auto& [e, environment] : ledger.environments) {
         const TargetKey other{g.resource, e, d};
         if (!ledger.exists(other) || (e == g.environment && member_of(ledger, g.id, d))) continue;
         const Version* current = ledger.current_of(other);
-        if (selects_dependency(*rule, deployment, current) && !current)
-          return fmt::format("{} in {} does not run there", deployment.name, environment.name);
+        if (!selects_dependency(*rule, deployment, current)) continue;
+        any = true;
+        if (!current) return fmt::format("{} in {} does not run there", deployment.name, environment.name);
       }
     }
+    if (!any) return "nothing that it depends on is there";
   }
-  return {};
+  return missing_need(ledger, g, m);
 }
 
 bool passes_as_group(const Ledger& ledger, const Freeze& f, const BracketGroup& g,

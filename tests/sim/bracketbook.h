@@ -53,6 +53,9 @@ std::vector<const BracketMember*> members_of(const Ledger& ledger, GroupId group
 using Edges = std::set<std::pair<RuleId, DeploymentId>>;
 Edges edges_of(const Ledger& ledger, const BracketGroup& group, DeploymentId member,
                const std::vector<DeploymentId>& members);
+// The same by what locked versions need of each other; these make no hooks.
+Edges version_edges_of(const Ledger& ledger, const BracketGroup& group, DeploymentId member,
+                       const std::vector<DeploymentId>& members);
 Edges edges_of(const BracketMember& m);
 
 // Hooks that nobody named.
@@ -60,7 +63,8 @@ struct InferredHooks {
   std::optional<DeploymentId> first, last;
 };
 InferredHooks inferred_hooks(const std::map<DeploymentId, Edges>& edges);
-bool has_cycle(const Ledger& ledger, GroupId group);
+// Members that wait for each other.
+bool has_cycle(const Ledger& ledger, const BracketGroup& group, Time now);
 
 // Nothing of it is to come: "a skipped member is done when everything it depends on is done".
 bool is_done(const Ledger& ledger, const BracketGroup& group, const BracketMember& m, Time now);
@@ -68,6 +72,8 @@ bool is_done(const Ledger& ledger, const BracketGroup& group, const BracketMembe
 std::string waits_for(const Ledger& ledger, const BracketGroup& group, const BracketMember& m, Time now);
 std::string waits_to_go_back(const Ledger& ledger, const BracketGroup& group, const BracketMember& m);
 
+// What its version needs of another deployment, which neither runs nor comes with the group; empty: nothing.
+std::string missing_need(const Ledger& ledger, const BracketGroup& group, const BracketMember& m);
 // What dependency rules want from outside the group and is not there; empty: nothing.
 std::string missing_outside(const Ledger& ledger, const BracketGroup& group, const BracketMember& m,
                             Time now);

@@ -34,6 +34,9 @@ void Checker::committed(const store::Commit& commit, const store::Owner& owner) 
     if (c.op == Change::Op::kPut) check_before(commit, c.entity);
     if (const auto* slot = std::get_if<ConcurrencySlot>(&c.entity); slot && c.op == Change::Op::kErase)
       check_slot_freed(w, *slot);
+    if (std::holds_alternative<ConcurrencySlot>(c.entity) || std::holds_alternative<Quarantine>(c.entity) ||
+        std::holds_alternative<Policy>(c.entity) || std::holds_alternative<Resource>(c.entity))
+      limits_changed_[w] = commit.now;
     ledgers_[w].apply(c);
     if (const auto* row = std::get_if<TargetState>(&c.entity); row && c.op == Change::Op::kErase)
       chains_.erase({w, row->key});  // what it knew goes with the row

@@ -123,6 +123,7 @@ class Checker {
   void check_freeze_event(WorkspaceId w, const FreezeEvent& event);
   void check_touched_freezes(WorkspaceId w);
   void note_stop(WorkspaceId w, const Job& job);
+  std::set<VersionId> given_up_by_groups(WorkspaceId w, const TargetKey& target);
   void check_attempts(WorkspaceId w, const TargetState& row);
   void freezes_are_in_time(WorkspaceId w, Time now);
   void what_is_free_goes(WorkspaceId w, Time now);
@@ -150,7 +151,7 @@ class Checker {
   void check_starting(WorkspaceId w, const BracketGroup& row);
   void check_ending(WorkspaceId w, const BracketGroup& row);
   void check_member(WorkspaceId w, const BracketMember& row);
-  void check_lock(const Ledger& ledger, const BracketGroup& group, const BracketMember& row);
+  void check_lock(WorkspaceId w, const BracketGroup& group, const BracketMember& row);
   void check_outcome(WorkspaceId w, const BracketGroup& group, const BracketMember* before,
                      const BracketMember& row);
   void check_touched_groups(WorkspaceId w);
@@ -165,6 +166,8 @@ class Checker {
   void group_goes_on(WorkspaceId w, const BracketGroup& group, Time now);
   std::string why_not_started(WorkspaceId w, const BracketGroup& group, Time now);
   bool waits_in_the_middle(WorkspaceId w, const BracketGroup& group, Time now);
+  // Is it a member of a group at work? Then it waits for that, whatever became of the bracket.
+  bool is_at_work_for(WorkspaceId w, const TargetKey& target) const;
   void group_is_opened(WorkspaceId w, const TargetKey& target, Time now);
 
   // ---- Slots (checker_slots.cpp) ---------------------------------------------------------------------
@@ -174,6 +177,7 @@ class Checker {
   void judge_slots(WorkspaceId w, const Job& job);
   void check_touched_slots(WorkspaceId w);
   static bool all_limits_are_free(const Ledger& ledger);
+  std::map<WorkspaceId, Time> limits_changed_;  // or may have: when last
 
   // ---- Rules (checker_rules.cpp) ---------------------------------------------------------------------
   void judge(WorkspaceId w, const Job& job);

@@ -18,7 +18,7 @@ using Outcome = MemberOutcome;
 // What an owner in good health needs at most until it does what is due.
 constexpr Duration kInTime = minutes(1);
 // Groups on one resource within that time: then it cannot make up its mind.
-constexpr size_t kTooMany = 30;
+constexpr size_t kTooMany = 60;
 // The same where freezes that were thawed at a pace give out turns.
 constexpr Duration kLongTime = minutes(6);
 
@@ -67,6 +67,18 @@ const BracketMember* beside(const Ledger& ledger, const BracketGroup& group, Dep
     if (m != ledger.members.end() && (!version || m->second.version == version)) return &m->second;
   }
   return nullptr;
+}
+
+// A person left the member out in another group, whose locks come here.
+bool is_left_out_beside(const Ledger& ledger, const BracketGroup& group, DeploymentId d) {
+  return std::any_of(ledger.groups.begin(), ledger.groups.end(), [&](const auto& other) {
+    const BracketGroup& o = other.second;
+    if (o.ended() || o.rule != group.rule || o.resource != group.resource ||
+        o.environment != group.environment)
+      return false;
+    auto m = ledger.members.find({o.id, d});
+    return m != ledger.members.end() && m->second.outcome == Outcome::kSkipped;
+  });
 }
 
 // Another group had locked it for the member before.
@@ -121,7 +133,7 @@ void Checker::check_step(WorkspaceId w, const BracketGroup& before, const Bracke
   const bool failed = std::any_of(members.begin(), members.end(), [](const BracketMember* m) {
     return takes_part(*m) && m->outcome == Outcome::kFailed;
   });
-  const bool circular = !row.started() && has_cycle(ledgers_[w], row.id);
+  const bool circular = has_cycle(ledgers_[w], row, last_now_[w]);
   if (circular) ++bracketed_["  groups that wait for themselves"];
   if (!failed && !circular) violate(0, fmt::format("{} is stuck, and nobody in it has failed", name_of(row)));
 }
@@ -174,9 +186,10 @@ void Checker::check_window(const Ledger& ledger, const BracketGroup& row) {
   if (mode == "immediate" || !row.closed_by.empty()) return;
   const Duration window = seconds(number(terms, "readinessWindowSeconds", 0));
   bool all_changed = true;
-  for (const BracketMember* m : members_of(ledger, row.id))
-    if (m->role == MemberRole::kWork && ledger.exists(target_of(row, *m)))
-      all_changed = all_changed && m->participation == Participation::kChanged;
+  for (const TargetKey& key : targets_of_bracket(ledger, row.rule, row.resource, row.environment))
+    if (auto m = ledger.members.find({row.id, key.deployment});
+        m != ledger.members.end() && m->second.role == MemberRole::kWork)
+      all_changed = all_changed && m->second.participation == Participation::kChanged;
   // What is exempt from a freeze goes without what is not.
   const bool anything_frozen = std::any_of(ledger.freezes.begin(), ledger.freezes.end(),
                                            [&](const auto& f) { return is_active(f.second, *row.ready_at); });
@@ -211,7 +224,9 @@ void Checker::check_roles(const Ledger& ledger, const BracketGroup& row) {
     if (m->role != role)
       violate(0, fmt::format("{} is a {} and should be a {}", name_of(ledger, *m), to_string(m->role),
                              to_string(role)));
-    if (edges_of(*m) != edges[m->deployment])
+    Edges all = edges[m->deployment];
+    all.merge(version_edges_of(ledger, row, m->deployment, in_play));
+    if (edges_of(*m) != all)
       violate(0, fmt::format("{} does not wait for whom the rules say", name_of(ledger, *m)));
   }
 }
@@ -224,7 +239,7 @@ void Checker::check_starting(WorkspaceId w, const BracketGroup& row) {
   const Time now = *row.started_at;
   auto no = [&](const std::string& why) { violate(0, fmt::format("{} started: {}", name_of(row), why)); };
   ++bracketed_["groups started"];
-  if (has_cycle(ledger, row.id)) no("its members wait for each other");
+  if (has_cycle(ledger, row, now)) no("its members wait for each other");
   if (ledger.quarantines.contains({row.rule, row.resource})) no("the resource is in quarantine");
   GroupView& view = groups_[{w, row.id}];
   for (const BracketMember* m : members_of(ledger, row.id)) {
@@ -236,7 +251,7 @@ void Checker::check_starting(WorkspaceId w, const BracketGroup& row) {
     if (!ledger.slots.contains({rule, row.resource}))
       violate(2, fmt::format("{} started without a slot of rule {}", name_of(row), rule.str()));
   for (const BracketMember* m : members_of(ledger, row.id)) {
-    if (!takes_part(*m)) continue;
+    if (!takes_part(*m) || m->outcome == Outcome::kSkipped) continue;
     const TargetKey key = target_of(row, *m);
     const std::string name = name_of(ledger, *m);
     if (!m->version || !ledger.exists(key)) {
@@ -296,8 +311,7 @@ void Checker::check_member(WorkspaceId w, const BracketMember& row) {
   if (!before && !groups_[{w, g.id}].opened_with.contains(row.deployment) &&
       beside(ledger, g, row.deployment))
     groups_[{w, g.id}].opened_with.insert(row.deployment);
-  if (takes_part(row) && row.version && (!before || before->version != row.version))
-    check_lock(ledger, g, row);
+  if (takes_part(row) && row.version && (!before || before->version != row.version)) check_lock(w, g, row);
   if (row.next_version && (!before || before->next_version != row.next_version) &&
       !is_copied(ledger, g, row.deployment, *row.next_version))
     violate(0, fmt::format("{} is to run what no group has locked", name_of(ledger, row)));
@@ -307,7 +321,8 @@ void Checker::check_member(WorkspaceId w, const BracketMember& row) {
     deeds_.push_back({"bracket.retry", row.group.str(), "given new attempts"});
 }
 
-void Checker::check_lock(const Ledger& ledger, const BracketGroup& g, const BracketMember& row) {
+void Checker::check_lock(WorkspaceId w, const BracketGroup& g, const BracketMember& row) {
+  const Ledger& ledger = ledgers_[w];
   if (is_copied(ledger, g, row.deployment, *row.version)) return;
   ++bracketed_["versions locked"];
   const TargetKey key = target_of(g, row);
@@ -315,14 +330,15 @@ void Checker::check_lock(const Ledger& ledger, const BracketGroup& g, const Brac
     violate(0, fmt::format("{} was locked to {}: {}", name_of(ledger, row),
                            ledger.versions.at(*row.version).tag, why));
   };
+  auto before = ledger.members.find({g.id, row.deployment});
+  if (before != ledger.members.end() && before->second.next_version == row.version) return;
   if (!ledger.exists(key)) return no("it is no target");
   const Version* current = ledger.current_of(key);
   if (row.participation == Participation::kRedeploy) {
     if (!current || current->id != *row.version) no("that is not what runs");
     return;
   }
-  auto before = ledger.members.find({g.id, row.deployment});
-  if (before != ledger.members.end() && before->second.next_version == row.version) return;
+  if (!active_[{w, key}].empty()) return;  // a cooldown counts from what is on its way
   const Version* newest = newest_lockable(ledger, key, *row.locked_at);
   if (!newest) newest = current;
   if (!newest || newest->id != *row.version)
@@ -368,12 +384,12 @@ void Checker::check_outcome(WorkspaceId w, const BracketGroup& g, const BracketM
     case Outcome::kFailed: {
       const bool tried = last && is_terminal(last->status) && last->status != JobStatus::kSuccessful;
       const Version* v = row.version ? &ledger.versions.at(*row.version) : nullptr;
-      const bool ruled_out =
-          !v || v->status == VersionStatus::kRejected || v->status == VersionStatus::kFailed;
+      const bool ruled_out = !v || v->status != VersionStatus::kReady;
       if (!tried && !ruled_out && !target_is_gone) no("no job of it has failed");
       break;
     }
     case Outcome::kSkipped:
+      if (is_left_out_beside(ledger, g, row.deployment)) break;
       if (!target_is_gone) deeds_.push_back({"bracket.skip_member", row.group.str(), "left out"});
       break;
     case Outcome::kAborted:
@@ -476,6 +492,7 @@ void Checker::judge_group_cause(const Ledger& ledger, const BracketMember& m, co
   }
   if (m.attempts == 0) return job.cause == JobCause::kPolicy ? void() : no("it is the first one");
   if (job.cause != JobCause::kRetry) return no("it is not the first one");
+  if (chain.last == JobStatus::kSuccessful) return;  // one that was given up came back with a late success
   auto terms = RuleBook(ledger, job.target).retry_terms(chain.failures, chain.last);
   if (!terms) return no("the failure before is not one to repeat");
   if (!terms->any || chain.failures > terms->most)
@@ -562,10 +579,20 @@ bool Checker::waits_in_the_middle(WorkspaceId w, const BracketGroup& g, Time now
     if (!(back ? waits_to_go_back(ledger, g, *m) : waits_for(ledger, g, *m, now)).empty()) continue;
     if (is_frozen(ledger, key, version, now) || is_frozen(ledger, key, version, now - kInTime)) return true;
     if (version.status == VersionStatus::kPaused) return true;
+    if (!back && !missing_need(ledger, g, *m).empty()) return true;
     auto terms = RuleBook(ledger, key).retry_terms(chain.failures, chain.last);
     if (m->attempts > 0 && terms && chain.ended + terms->wait + kInTime > now) return true;
   }
   return false;
+}
+
+bool Checker::is_at_work_for(WorkspaceId w, const TargetKey& target) const {
+  const Ledger& ledger = ledgers_.at(w);
+  return std::any_of(ledger.groups.begin(), ledger.groups.end(), [&](const auto& g) {
+    return g.second.active() && g.second.resource == target.resource &&
+           g.second.environment == target.environment &&
+           ledger.members.contains({g.first, target.deployment});
+  });
 }
 
 // Where nothing is open, nothing may be left to lock.

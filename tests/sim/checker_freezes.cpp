@@ -27,17 +27,6 @@ bool has(const std::vector<VersionId>& list, VersionId v) {
   return std::find(list.begin(), list.end(), v) != list.end();
 }
 
-std::set<VersionId> given_up_by_groups(const Ledger& ledger, const TargetKey& target, Time since) {
-  std::set<VersionId> all;
-  for (const auto& [id, g] : ledger.groups) {
-    if (g.resource != target.resource || g.environment != target.environment || g.retired) continue;
-    auto m = ledger.members.find({id, target.deployment});
-    if (g.finished_at && *g.finished_at >= since && m != ledger.members.end() && m->second.version)
-      all.insert(*m->second.version);
-  }
-  return all;
-}
-
 bool is_stopped(const Job& job) { return job.stopped_by && job.status != JobStatus::kSuccessful; }
 
 }  // namespace
@@ -282,6 +271,20 @@ void Checker::note_stop(WorkspaceId w, const Job& job) {
   if (row) stopped_[{w, job.target}] = row->attempts;
 }
 
+// By groups that end in this commit: what they had locked last, and what they tried before.
+std::set<VersionId> Checker::given_up_by_groups(WorkspaceId w, const TargetKey& target) {
+  const Ledger& ledger = ledgers_[w];
+  std::set<VersionId> all;
+  for (const auto& [id, g] : ledger.groups) {
+    if (g.resource != target.resource || g.environment != target.environment || g.retired) continue;
+    auto m = ledger.members.find({id, target.deployment});
+    if (!g.finished_at || *g.finished_at < commit_since_ || m == ledger.members.end()) continue;
+    if (m->second.version) all.insert(*m->second.version);
+    for (JobId job : groups_[{w, id}].jobs[target.deployment]) all.insert(jobs_.at({w, job}).version);
+  }
+  return all;
+}
+
 // Called before the row is folded in.
 void Checker::check_attempts(WorkspaceId w, const TargetState& row) {
   const Place place{w, row.key};
@@ -294,7 +297,7 @@ void Checker::check_attempts(WorkspaceId w, const TargetState& row) {
   if (std::set(row.denied.begin(), row.denied.end()).size() != row.denied.size())
     violate(0, fmt::format("a version was ruled out twice on {}", row.key.str()));
   // What a group of it could not bring about is ruled out for all its members.
-  const std::set<VersionId> of_groups = given_up_by_groups(ledgers_[w], row.key, commit_since_);
+  const std::set<VersionId> of_groups = given_up_by_groups(w, row.key);
   for (VersionId v : row.denied)
     if ((!before || !has(before->denied, v)) && chains_[place].failures == 0 && !of_groups.contains(v))
       violate(0,

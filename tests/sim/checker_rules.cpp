@@ -103,7 +103,8 @@ std::optional<No> Checker::refusal_of(const Ledger& ledger, const Job& job, Time
   const TargetState* row = ledger.row_of(job.target);
   const Version& version = ledger.versions.at(job.version);
   const bool returning = job.cause == JobCause::kRollback || (row && returns(ledger, *row, version));
-  return RuleBook(ledger, job.target).refusal(version, now, returning);
+  const Asked asked = job.cause == JobCause::kRedeploy ? Asked::kAlone : Asked::kAll;
+  return RuleBook(ledger, job.target).refusal(version, now, returning, asked);
 }
 
 // Why it says it was made must be so.
@@ -218,13 +219,14 @@ void Checker::nothing_is_forgotten(WorkspaceId w, Time now) {
   freezes_are_in_time(w, now);
   what_is_free_goes(w, now);
   groups_go_on(w, now);
-  const bool limits_are_free = all_limits_are_free(ledger);
+  const bool limits_are_free = all_limits_are_free(ledger) && limits_changed_[w] + kAWhile <= now;
   for (const auto& [d, deployment] : ledger.deployments)
     for (const auto& [e, environment] : ledger.environments)
       for (const TargetKey& target : ledger.targets_in(d, e)) {
         const Chain& chain = chains_[{w, target}];
         ++judged_["targets looked at in the calm"];
         if (!active_[{w, target}].empty() || chain.ended + kAWhile > now) continue;
+        if (is_at_work_for(w, target)) continue;
         if (bracket_of(ledger, target)) {
           group_is_opened(w, target, now);
           continue;

@@ -14,12 +14,11 @@ namespace {
 using namespace ctrlplane;
 
 constexpr const char* kHelp =
-    "sim [--seeds A..B] [--replay SEED] [--until-violation] [--brackets]\n"
+    "sim [--seeds A..B] [--replay SEED] [--until-violation]\n"
     "  Runs simulated installations, one per seed, and checks the product's promises after every commit.\n"
     "  --seeds A..B       seeds to run (1..100)\n"
     "  --replay SEED      one seed, with every violation printed\n"
-    "  --until-violation  stop at the first seed that breaks a promise\n"
-    "  --brackets         a third of the worlds has brackets and limits; not all of its checks hold yet\n";
+    "  --until-violation  stop at the first seed that breaks a promise\n";
 
 struct Totals {
   uint64_t seeds = 0, failed = 0, commands = 0, commits = 0, starts = 0, least_commands = UINT64_MAX,
@@ -35,16 +34,16 @@ uint64_t injected(const sim::FaultCounts& faults) {
 }
 
 // Same seed, same world: decisions are a function of state and time (promise 7).
-void check_repeatable(uint64_t seed, bool brackets, sim::Outcome& first) {
-  sim::World again(seed, brackets);
+void check_repeatable(uint64_t seed, sim::Outcome& first) {
+  sim::World again(seed);
   if (again.run().digest != first.digest)
     first.violations.push_back({7, "the same seed gave another history"});
 }
 
-void run_seed(uint64_t seed, bool brackets, bool verbose, Totals& totals) {
-  sim::World world(seed, brackets);
+void run_seed(uint64_t seed, bool verbose, Totals& totals) {
+  sim::World world(seed);
   sim::Outcome out = world.run();
-  if (seed % 20 == 0) check_repeatable(seed, brackets, out);
+  if (seed % 20 == 0) check_repeatable(seed, out);
   if (out.faults.contains("MISSED WAKE-UPS"))
     out.violations.push_back({4, "a target was not woken (see the audit)"});
   ++totals.seeds;
@@ -141,17 +140,16 @@ void check_that_it_was_tried(const sim::FaultCounts& counts, const char* const (
     }
 }
 
-void check_that_all_was_tried(Totals& t, bool brackets) {
+void check_that_all_was_tried(Totals& t) {
   if (t.seeds >= kEnoughSeeds) check_that_it_was_tried(t.frozen, kMustHappen, t);
-  if (brackets && t.seeds >= kEnoughForBrackets)
-    check_that_it_was_tried(t.bracketed, kMustHappenInBrackets, t);
+  if (t.seeds >= kEnoughForBrackets) check_that_it_was_tried(t.bracketed, kMustHappenInBrackets, t);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   uint64_t from = 1, to = 100;
-  bool verbose = false, until_violation = false, brackets = false;
+  bool verbose = false, until_violation = false;
   for (int i = 1; i < argc; ++i) {
     std::string arg = argv[i];
     if (arg == "--seeds" && i + 1 < argc) {
@@ -162,8 +160,6 @@ int main(int argc, char** argv) {
     } else if (arg == "--replay" && i + 1 < argc) {
       from = to = std::strtoull(argv[++i], nullptr, 10);
       verbose = true;
-    } else if (arg == "--brackets") {
-      brackets = true;
     } else if (arg == "--until-violation") {
       until_violation = true;
     } else {
@@ -174,11 +170,11 @@ int main(int argc, char** argv) {
   log::set_level(verbose ? log::Level::kError : log::Level::kOff);  // what is missed says what it was
   Totals totals;
   for (uint64_t seed = from; seed <= to; ++seed) {
-    run_seed(seed, brackets, verbose, totals);
+    run_seed(seed, verbose, totals);
     if (seed % 100 == 0) std::fprintf(stderr, "  %lu of %lu seeds\r", seed - from + 1, to - from + 1);
     if (until_violation && totals.failed) break;
   }
-  check_that_all_was_tried(totals, brackets);
+  check_that_all_was_tried(totals);
   print(totals);
   return totals.failed ? 1 : 0;
 }

@@ -26,6 +26,7 @@ bool is_asked(const PolicyRule& rule, Asked asked) {
   const bool at_start = rule.type == "deploymentWindow" || rule.type == "gradualRollout";
   switch (asked) {
     case Asked::kAll: return true;
+    case Asked::kAlone: return rule.type != "deploymentBracket";
     case Asked::kStart: return at_start;
     case Asked::kLock: break;
   }
@@ -85,9 +86,10 @@ std::optional<No> RuleBook::refusal(const Version& v, Time now, bool returning, 
   for (const PolicyRule* rule : rules_) {
     if (!is_asked(*rule, asked) || (returning && !counts_on_return(*rule))) continue;
     if (skip_of(rule->id, v, now)) continue;
+    if (asked == Asked::kAlone && rule->type == "gradualRollout" && is_beside_bracket(*rule)) continue;
     if (Verdict verdict = ask(*rule, v, now, group); !verdict.no.empty()) return No{rule->type, verdict.no};
   }
-  if (asked != Asked::kAll) return std::nullopt;
+  if (asked != Asked::kAll && asked != Asked::kAlone) return std::nullopt;
   if (std::string missing = missing_dependency(v); !missing.empty()) return No{"versionDependency", missing};
   return std::nullopt;
 }

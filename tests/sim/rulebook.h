@@ -25,6 +25,7 @@ struct RetryTerms {
 // Inside a bracket rules are asked at different times.
 enum class Asked : uint8_t {
   kAll,    // of a target alone
+  kAlone,  // of one that a person deploys again, whatever its bracket
   kLock,   // whether a group may lock the version: selectors, approval, progression, cooldown
   kStart,  // whether the group may begin: windows and roll-out
 };

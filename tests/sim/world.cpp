@@ -40,8 +40,7 @@ Process::Process(World& world, size_t index) {
   replica->start();
 }
 
-World::World(uint64_t seed, bool brackets)
-    : rng(seed), checker(store), has_brackets(brackets && seed % 3 == 1) {
+World::World(uint64_t seed) : rng(seed), checker(store), has_brackets(seed % 3 == 1) {
   store.observe([this](const store::Commit& c, const store::Owner& o) {
     checker.set_boot(time.now());
     checker.committed(c, o);

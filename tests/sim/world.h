@@ -41,7 +41,7 @@ struct Outcome {
 
 class World {
  public:
-  explicit World(uint64_t seed, bool brackets = false);
+  explicit World(uint64_t seed);
   ~World();
   Outcome run();
 
