@@ -306,7 +306,8 @@ void State::put(const Job& row) {
     if (j) drop_job(j);
     return;
   }
-  if (!j) {
+  const bool is_new = !j;
+  if (is_new) {
     j = jobs.add(row.id);
     jobs[j].row = row;
     jobs[j].row.handed_over_at.reset();
@@ -322,7 +323,9 @@ void State::put(const Job& row) {
   note_in_flight(j);
   if (row.timeout && handed_over && !is_terminal(row.status))
     timers.add(*row.handed_over_at + *row.timeout, TimerKind::kJobTimeout, row.id.uuid);
-  if (slot.target) mark_dirty(slot.target);
+  // That somebody works on it changes nothing for its target; that it came, ended or waits again does.
+  if (slot.target && (is_new || is_terminal(row.status) || row.status == JobStatus::kPending))
+    mark_dirty(slot.target);
 }
 
 void State::index_at_agent(const Job& row) {

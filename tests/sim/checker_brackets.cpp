@@ -293,7 +293,8 @@ const Checker::JobView* Checker::last_job_of(WorkspaceId w, const BracketMember&
   auto group = groups_.find({w, m.group});
   if (group == groups_.end()) return nullptr;
   auto jobs = group->second.jobs.find(m.deployment);
-  return jobs == group->second.jobs.end() ? nullptr : &jobs_.at({w, jobs->second.back()});
+  if (jobs == group->second.jobs.end() || jobs->second.empty()) return nullptr;
+  return &jobs_.at({w, jobs->second.back()});
 }
 
 // Called before the row is folded in.

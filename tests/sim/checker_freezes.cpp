@@ -280,7 +280,9 @@ std::set<VersionId> Checker::given_up_by_groups(WorkspaceId w, const TargetKey& 
     auto m = ledger.members.find({id, target.deployment});
     if (!g.finished_at || *g.finished_at < commit_since_ || m == ledger.members.end()) continue;
     if (m->second.version) all.insert(*m->second.version);
-    for (JobId job : groups_[{w, id}].jobs[target.deployment]) all.insert(jobs_.at({w, job}).version);
+    const auto& jobs = groups_[{w, id}].jobs;
+    if (auto of = jobs.find(target.deployment); of != jobs.end())
+      for (JobId job : of->second) all.insert(jobs_.at({w, job}).version);
   }
   return all;
 }
