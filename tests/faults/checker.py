@@ -42,6 +42,8 @@ class Seen:
     freezes: dict = field(default_factory=dict)  # workspace → freezes, as their clients saw them
     freeze_rows: dict = field(default_factory=dict)  # id → row of the table deployment_freeze
     jobs: list = field(default_factory=list)  # rows of the table job
+    limits: dict = field(default_factory=dict)  # workspace → on how many resources at once
+    order: dict = field(default_factory=dict)  # workspace → deployments, each behind the one before
     history: list = field(default_factory=list)  # of the owner rows, oldest first
     replicas: dict = field(default_factory=dict)  # replica → its answer to GET /replicas
     replica_count: int = 1
@@ -154,6 +156,47 @@ def one_at_a_time(seen):
         for before, after in zip(jobs, jobs[1:]):
             if before["ended_at"] is None or before["ended_at"] > after["created_at"]:
                 yield f"{target}: job {after['id']} was created before {before['id']} had ended"
+
+
+# ---- One unit, and not on too many resources at once -------------------------------------------------------
+
+
+@check("never more resources at work than the limit allows")
+def limits_hold(seen):
+    """By the rows: from its creation to its end a job needs its resource's slot."""
+    for workspace, limit in seen.limits.items():
+        jobs = [job for job in seen.jobs if job["workspace"] == workspace]
+        edges = [(job["created_at"], 1, job) for job in jobs]
+        edges += [(job["ended_at"], 0, job) for job in jobs if job["ended_at"] is not None]
+        at_work = Counter()
+        for at, begins, job in sorted(edges, key=lambda edge: edge[:2]):
+            resource = work_of(job).resource
+            at_work[resource] += 1 if begins else -1
+            busy = [r for r, count in at_work.items() if count > 0]
+            if begins and len(busy) > limit:
+                yield f"{workspace} at {at}: {len(busy)} resources at work, {limit} allowed: job {job['id']}"
+
+
+@check("members of a group run in their order, and never beside whom they depend on")
+def groups_keep_their_order(seen):
+    by_group = defaultdict(list)
+    for job in seen.jobs:
+        if job["workspace"] in seen.order:
+            if job["group"] is None:
+                yield f"{job['workspace']}: job {job['id']} is of no group"
+            else:
+                by_group[job["workspace"], job["group"]].append(job)
+    for (workspace, group), jobs in by_group.items():
+        ahead = seen.order[workspace].index
+        jobs.sort(key=lambda job: job["created_at"])
+        for i, job in enumerate(jobs):
+            for other in jobs[:i]:
+                if other["ended_at"] is None or other["ended_at"] > job["created_at"]:
+                    yield f"{workspace}: jobs {other['id']} and {job['id']} of group {group} ran side by side"
+            behind = work_of(job).deployment
+            before = [o for o in jobs[:i] if ahead(work_of(o).deployment) < ahead(behind)]
+            if before and before[-1]["status"] != "successful":
+                yield f"{workspace}: job {job['id']} of group {group} began behind {before[-1]['id']}, which failed"
 
 
 # ---- A freeze is a barrier ---------------------------------------------------------------------------------
@@ -359,6 +402,7 @@ def rows(cluster, query):
 
 JOBS = """SELECT id, workspace_id AS workspace, version_id AS version,
                  concat_ws('-', resource_id, environment_id, deployment_id) AS target, status, live,
+                 group_id AS "group",
                  created_at, handed_over_at, started_at, ended_at FROM job"""
 OBJECTS = """SELECT workspace_id AS workspace, 'system' AS kind, name, id, metadata FROM system UNION ALL
              SELECT workspace_id, 'resource', identifier, id, metadata FROM resource"""
@@ -436,7 +480,9 @@ def gather(cluster, load, caller):
     seen = Seen(live=dict(ledger.live), gone={w: set(keys) for w, keys in ledger.gone.items()},
                 versions=dict(ledger.versions), newest=dict(ledger.newest), replica_count=cluster.count,
                 targets={w.id: w.target_count for w in load.workspaces}, surprises=dict(ledger.surprises),
-                unanswered=list(ledger.unanswered))
+                unanswered=list(ledger.unanswered),
+                limits={w.id: w.limit for w in load.workspaces if w.limit},
+                order={w.id: w.deployments for w in load.workspaces if w.limit})
     for name, reader in readers.items():
         seen.content[name] = {w.id: reader.content(w) for w in load.workspaces}
         if cluster.count > 1:

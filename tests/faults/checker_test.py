@@ -23,7 +23,7 @@ def content():
 
 def job(ident, created, ended, status="successful"):
     return {"id": ident, "workspace": W, "version": "id-v", "target": KEY, "status": status,
-            "live": 0, "created_at": created, "handed_over_at": created,
+            "live": 0, "group": None, "created_at": created, "handed_over_at": created,
             "started_at": created, "ended_at": ended}
 
 
@@ -128,6 +128,38 @@ class CheckerTest(unittest.TestCase):
         self.assert_found(seen, "one active release")
         seen.jobs[0]["ended_at"] = None
         self.assert_found(seen, "one active release")
+
+    def with_a_unit(self):
+        """Two deployments on two resources, one resource at a time, the second deployment behind the first."""
+        seen = good()
+        seen.limits, seen.order = {W: 1}, {W: ["d" * 36, "e" * 36]}
+        seen.jobs = []
+        for n, (resource, deployment) in enumerate([("r", "d"), ("r", "e"), ("s", "d"), ("s", "e")]):
+            target = "-".join(letter * 36 for letter in (resource, "n", deployment))
+            seen.jobs.append(change(job(f"j{n}", 10 * n, 10 * n + 10), target=target, group=resource))
+        seen.starts = seen.ends = [(f"j{n}", "r", "v1", "agent.1") for n in range(4)]
+        return seen
+
+    def test_a_unit_in_order_and_within_its_limit_is_well(self):
+        self.assertEqual(self.broken(self.with_a_unit()), set())
+
+    def test_two_resources_at_work_under_a_limit_of_one_are_found(self):
+        seen = self.with_a_unit()
+        seen.jobs[2]["created_at"] = 19
+        self.assert_found(seen, "never more resources")
+        seen.limits[W] = 2
+        self.assertEqual(self.broken(seen), set())
+
+    def test_members_side_by_side_or_behind_a_failure_are_found(self):
+        seen = self.with_a_unit()
+        seen.jobs[1]["created_at"] = 9
+        self.assert_found(seen, "members of a group")
+        seen = self.with_a_unit()
+        seen.jobs[0]["status"] = "failure"
+        self.assert_found(seen, "members of a group")
+        seen = self.with_a_unit()
+        seen.jobs[0]["group"] = None
+        self.assert_found(seen, "members of a group")
 
     def test_forgotten_work_is_found_unless_a_reason_is_named(self):
         seen = good()

@@ -388,7 +388,8 @@ class KeyMaker(Worker):
 
 
 class Workspace:
-    """Made before the faults begin: two deployments, two environments, three resources, one job agent."""
+    """Made before the faults begin: two deployments, two environments, three resources, one job agent. Half of
+    them run as a unit on each resource, and on one resource at a time."""
 
     def __init__(self, caller, number):
         def ask(method, path, body=None):
@@ -418,8 +419,23 @@ class Workspace:
         for name, env in (("s1", "staging"), ("p1", "prod"), ("p2", "prod")):
             self.resources[name] = ask("PUT", f"{base}/resources/identifier/{name}", {
                 "name": name, "kind": "Cluster", "version": "v1", "metadata": {"env": env}})["id"]
+        self.limit = 1 if number > 2 else None
+        if self.limit:
+            ask("POST", f"{base}/policies", self.one_at_a_time("merge" if number % 2 else "queue"))
         key = {"name": f"agents of {self.slug}", "role": "agent", "workspaceId": self.id}
         self.agent_key = ask("POST", "/api-keys", key)["key"]
+
+    def one_at_a_time(self, overlap):
+        """Both deployments as a unit on each cluster, the web behind the api, on so many clusters at once."""
+        return {"name": "one at a time", "selector": "true", "rules": [
+            {"deploymentBracket": {"deploymentSelector": "true", "readinessMode": "immediate",
+                                   "overlapStrategy": overlap, "preHookSelector": "false",
+                                   "postHookSelector": "false"}},
+            {"deploymentDependency": {"dependsOn": 'deployment.name == "api"',
+                                      "appliesTo": 'deployment.name == "web"'}},
+            {"retry": {"maxRetries": 20}},
+            {"resourceConcurrency": {"groupSelector": 'resource.kind == "Cluster"', "limitType": "count",
+                                     "limitValue": self.limit}}]}
 
     @property
     def target_count(self):
