@@ -15,13 +15,13 @@ bool matches(const std::shared_ptr<const Selector>& selector, const Deployment& 
   return selector && selector->match({.deployment = &d}) == Match::kYes;
 }
 
-bool is_member(const BracketTerms& terms, const Deployment& d) {
-  return matches(terms.members, d) || matches(terms.pre_hooks, d) || matches(terms.post_hooks, d);
-}
-
 uint64_t hash_of(const ResourceId& resource, const RuleId& rule) { return fnv1a(resource.str(), rule.str()); }
 
 }  // namespace
+
+bool is_member(const BracketTerms& terms, const Deployment& d) {
+  return matches(terms.members, d) || matches(terms.pre_hooks, d) || matches(terms.post_hooks, d);
+}
 
 const BoundRule* bracket_of(const State& state, TargetIx target) {
   const RuleSet& set = rules_of(state, target);

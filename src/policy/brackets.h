@@ -2,6 +2,7 @@
 // engine/brackets.
 #pragma once
 
+#include <tuple>
 #include <vector>
 
 #include "policy/rollout_rank.h"
@@ -12,6 +13,14 @@ namespace ctrlplane::policy {
 // The bracket that the target belongs to: of several that select it the one of the highest policy priority,
 // then the oldest rule. Null: none.
 const BoundRule* bracket_of(const State& state, TargetIx target);
+
+// Does the bracket select the deployment, as work or as a hook?
+bool is_member(const BracketTerms& terms, const Deployment& deployment);
+
+// The order in which brackets are asked who belongs to them.
+inline auto bracket_order(const Policy& policy, const PolicyRule& rule) {
+  return std::tuple(-policy.priority, rule.created_at, rule.id);
+}
 
 // What the rule calls the deployment. Without selectors for hooks everything is work here; which of it are
 // hooks then follows from the order (engine/bracket_order.h).

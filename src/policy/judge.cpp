@@ -4,6 +4,7 @@
 
 #include <fmt/core.h>
 
+#include "policy/brackets.h"
 #include "policy/compiled.h"
 #include "policy/freezes.h"
 #include "policy/memo.h"
@@ -80,8 +81,8 @@ std::unique_ptr<RuleSet> make_set(const State& state, const std::vector<PolicyIx
     if (b.rule && b.rule->concurrency()) set->limits.push_back(&b);
   }
   std::stable_sort(set->brackets.begin(), set->brackets.end(), [&](const BoundRule* a, const BoundRule* b) {
-    const int64_t x = state.policies[a->policy].row.priority, y = state.policies[b->policy].row.priority;
-    return std::tuple(-x, a->row->created_at, a->row->id) < std::tuple(-y, b->row->created_at, b->row->id);
+    return bracket_order(state.policies[a->policy].row, *a->row) <
+           bracket_order(state.policies[b->policy].row, *b->row);
   });
   return set;
 }

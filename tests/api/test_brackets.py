@@ -208,6 +208,27 @@ def test_a_bracket_that_can_get_stuck_for_ever_or_infers_its_hooks_is_taken_with
     assert warnings(limit()) == []
 
 
+def test_a_bracket_that_comes_second_for_a_deployment_says_so(ws):
+    for name in ("a", "b", "c", "d", "e"):
+        ws.make_deployment(name)
+
+    def put(name, selector, **more):
+        rules = [bracket(deploymentSelector=selector, preHookSelector="false", postHookSelector="false"),
+                 {"retry": {"maxRetries": 1}}]
+        return ws.post("/policies", {"name": name, "rules": rules, **more}, status=202).json()
+
+    first = put("first", "deployment.name != 'e'")
+    assert first.get("warnings", []) == []
+    second = put("second", "deployment.name in ['b', 'e']")
+    assert second["warnings"] == [
+        "b belongs also to the bracket of policy first, which comes first where both apply"]
+    assert ws.get(f"/policies/{first['id']}").json().get("warnings", []) == []
+    put("third", "true", priority=1)
+    assert ws.get(f"/policies/{first['id']}").json()["warnings"] == [
+        "a, b, c and 1 more belong also to the bracket of policy third, which comes first where both apply"]
+    assert put("off", "true", enabled=False).get("warnings", []) == []
+
+
 def test_a_cycle_in_a_bracket_is_400_and_named(ws):
     for name in ("a", "b", "c"):
         ws.make_deployment(name)

@@ -1,16 +1,44 @@
 // Policies and skips of their rules.
 #include <algorithm>
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include "api/api.h"
 #include "api/families.h"
 #include "api/views.h"
+#include "policy/brackets.h"
 #include "policy/judge.h"
 #include "policy/registry.h"
 
 namespace ctrlplane::api {
 namespace {
+
+// A deployment belongs to one bracket. Which of them another bracket comes first for, where both apply.
+void warn_of_precedence(const State& s, const Policy& p, const PolicyRule& own,
+                        const policy::BracketTerms& terms, std::vector<std::string>& all) {
+  constexpr size_t kNamed = 3;
+  s.policies.each([&](PolicyIx other, const PolicySlot& slot) {
+    for (const PolicyRule& r : slot.row.rules) {
+      const bool first = policy::bracket_order(slot.row, r) < policy::bracket_order(p, own);
+      const policy::Rule* rule =
+          slot.row.enabled && p.enabled && first ? policy::rule_of(s, other, r.id) : nullptr;
+      if (!rule || !rule->bracket()) continue;
+      std::vector<std::string> shared;
+      s.deployments.each([&](DeploymentIx, const DeploymentSlot& d) {
+        if (policy::is_member(terms, d.row) && policy::is_member(*rule->bracket(), d.row))
+          shared.push_back(d.row.name);
+      });
+      if (shared.empty()) continue;
+      std::sort(shared.begin(), shared.end());
+      const size_t more = shared.size() - std::min(shared.size(), kNamed);
+      shared.resize(shared.size() - more);
+      all.push_back(
+          fmt::format("{}{} {} also to the bracket of policy {}, which comes first where both apply",
+                      fmt::join(shared, ", "), more ? fmt::format(" and {} more", more) : "",
+                      shared.size() == 1 ? "belongs" : "belong", slot.row.name));
+    }
+  });
+}
 
 // What is accepted and may still surprise.
 std::vector<std::string> warnings_about(const State& s, const Policy& p) {
@@ -33,6 +61,7 @@ std::vector<std::string> warnings_about(const State& s, const Policy& p) {
           "hooks are inferred from the order of the bracket's deployments: name them with preHookSelector "
           "and "
           "postHookSelector");
+    warn_of_precedence(s, p, r, *bracket, all);
   }
   return all;
 }
