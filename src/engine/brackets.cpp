@@ -49,6 +49,9 @@ std::optional<GroupWait> blocker_of(const State& state, Time now, GroupIx g, con
   const TargetIx t = target_of(state, group, m);
   if (!t) return GroupWait{fmt::format("{} is not on this resource any more", name)};
   if (!m.version) return GroupWait{fmt::format("{} has no version that could run", name)};
+  if (GroupIx other = active_group_of(state, t); other && other != g)
+    return GroupWait{
+        fmt::format("Bracket group {} executing on this resource", state.groups[other].row.id.str())};
   if (JobIx j = state.at(t).first_job)
     return GroupWait{fmt::format("job {} of {} is still active", state.jobs[j].row.id.str(), name)};
   if (FreezeIx f = policy::frozen_by(state, now, t, m.version, g))

@@ -30,24 +30,27 @@ std::vector<JobId> not_handed_over(const State& state, TargetIx t, const Release
   return out;
 }
 
-bool may_still_start(const State& state, Time now, TargetIx t, const JobSlot& job) {
+// `until`: what time alone may change.
+bool may_still_start(const State& state, Time now, TargetIx t, const JobSlot& job,
+                     std::optional<Time>& until) {
   // A bracket has come that starts it with the others; what a person deployed again goes alone.
   if (policy::bracket_of(state, t) && !policy::is_bracket_skipped(state, now, t, job.version))
     return job.row.cause == JobCause::kRedeploy || policy::frozen_by(state, now, t, job.version);
   const policy::Judgement says = policy::judge(state, now, t, job.version, waiver_for(state, t, job.version));
+  if (says.next_at) until = until ? std::min(*until, *says.next_at) : says.next_at;
   return says.verdict == policy::Verdict::kAllowed || says.frozen;
 }
 
 // A held job that would not be allowed to start by now goes; its target waits as if it had never been made.
-void add_no_longer_allowed(const State& state, Time now, TargetIx t, std::vector<JobId>& supersede) {
+void add_no_longer_allowed(const State& state, Time now, TargetIx t, Plan& p) {
   for (JobIx j = state.at(t).first_job; j; j = state.jobs[j].next_on_target) {
     const JobSlot& slot = state.jobs[j];
     if (slot.row.status != JobStatus::kPending || !slot.version || slot.row.cause == JobCause::kForce ||
         slot.row.group)
       continue;
-    if (std::find(supersede.begin(), supersede.end(), slot.row.id) != supersede.end()) continue;
+    if (std::find(p.supersede.begin(), p.supersede.end(), slot.row.id) != p.supersede.end()) continue;
     if (!policy::was_held(state, now, t, slot.version, slot.row.created_at)) continue;
-    if (!may_still_start(state, now, t, slot)) supersede.push_back(slot.row.id);
+    if (!may_still_start(state, now, t, slot, p.look_again)) p.supersede.push_back(slot.row.id);
   }
 }
 
@@ -131,7 +134,7 @@ Plan plan(const State& state, Time now, TargetIx t) {
       p.look_again = wait->next_at;
     }
     p.supersede = not_handed_over(state, t, p.release);
-    add_no_longer_allowed(state, now, t, p.supersede);
+    add_no_longer_allowed(state, now, t, p);
     return p;
   }
   p.version = slot.desired_version;
@@ -147,7 +150,7 @@ Plan plan(const State& state, Time now, TargetIx t) {
   }
   p.look_again = chosen.next_at;
   p.supersede = not_handed_over(state, t, p.release);
-  add_no_longer_allowed(state, now, t, p.supersede);
+  add_no_longer_allowed(state, now, t, p);
   if (!p.version) return p;
   // A rollback has ruled it out, and what the target goes back to is frozen: it waits for that.
   if (is_denied(slot, p.version)) return p;
@@ -293,11 +296,25 @@ bool run_due_timers(Tx& tx, size_t limit) {
   return true;
 }
 
+namespace {
+
+// A job that was held and may not start any more is refused when somebody asks for it, and goes then: that a
+// window has closed meanwhile wakes nobody.
+bool is_only_late(const State& state, TargetIx t, const Plan& p) {
+  return !p.start && !p.set_desired && !p.deny &&
+         std::all_of(p.supersede.begin(), p.supersede.end(), [&](JobId id) {
+           return state.jobs[state.jobs.find(id)].row.release == state.at(t).desired_release;
+         });
+}
+
+}  // namespace
+
 bool audit_target(State& state, Time now, TargetIx t) {
   if (!state.settled() || state.any_dirty()) return false;
-  if (plan(state, now, t).empty()) return false;
+  const Plan p = plan(state, now, t);
+  if (p.empty()) return false;
   state.mark_dirty(t);
-  return true;
+  return !is_only_late(state, t, p);
 }
 
 }  // namespace ctrlplane

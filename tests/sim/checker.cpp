@@ -39,7 +39,7 @@ void Checker::committed(const store::Commit& commit, const store::Owner& owner) 
       limits_changed_[w] = commit.now;
     ledgers_[w].apply(c);
     if (const auto* row = std::get_if<TargetState>(&c.entity); row && c.op == Change::Op::kErase)
-      chains_.erase({w, row->key});  // what it knew goes with the row
+      chains_.erase({w, row->key}), forgotten_[{w, row->key}] = commit.now;  // what it knew goes with the row
     if (c.op != Change::Op::kPut) continue;
     if (const auto* job = std::get_if<Job>(&c.entity)) check_job(commit, *job);
     if (const auto* version = std::get_if<Version>(&c.entity))

@@ -128,7 +128,7 @@ class Checker {
   void freezes_are_in_time(WorkspaceId w, Time now);
   void what_is_free_goes(WorkspaceId w, Time now);
   void nothing_is_held(WorkspaceId w, Time now);
-  void goes_on(const Ledger& ledger, const JobView& job, JobId id, Time now);
+  void goes_on(WorkspaceId w, const JobView& job, JobId id, Time now);
 
   // ---- Groups (checker_brackets.cpp) -----------------------------------------------------------------
   struct GroupView {
@@ -156,7 +156,7 @@ class Checker {
                      const BracketMember& row);
   void check_touched_groups(WorkspaceId w);
   void judge_group_job(WorkspaceId w, const Job& job, const Chain& before);
-  void judge_group_cause(const Ledger& ledger, const BracketMember& m, const Job& job, const Chain& before);
+  void judge_group_cause(WorkspaceId w, const BracketMember& m, const Job& job, const Chain& before);
   const JobView* last_job_of(WorkspaceId w, const BracketMember& m) const;
   bool passes_with_group(WorkspaceId w, const Freeze& f, const Job& job, Time now) const;
   static std::string why_not(const Ledger& ledger, const TargetKey& target, const Version& v, Time now);
@@ -196,6 +196,7 @@ class Checker {
   std::map<JobKey, JobView> jobs_;
   std::map<WorkspaceId, Ledger> ledgers_;
   std::map<Place, Chain> chains_;
+  std::map<Place, Time> forgotten_;  // when the target's row went
   FaultCounts judged_, frozen_, bracketed_;
   std::map<GroupKey, GroupView> groups_;
   std::map<WorkspaceId, std::set<GroupId>> open_groups_;

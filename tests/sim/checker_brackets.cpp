@@ -384,8 +384,10 @@ void Checker::check_outcome(WorkspaceId w, const BracketGroup& g, const BracketM
       break;
     case Outcome::kFailed: {
       const bool tried = last && is_terminal(last->status) && last->status != JobStatus::kSuccessful;
-      const Version* v = row.version ? &ledger.versions.at(*row.version) : nullptr;
-      const bool ruled_out = !v || v->status != VersionStatus::kReady;
+      // What it has locked, or was to go back to.
+      const auto wanted = was == Outcome::kRollingBack ? row.previous : row.version;
+      const auto v = wanted ? ledger.versions.find(*wanted) : ledger.versions.end();
+      const bool ruled_out = v == ledger.versions.end() || v->second.status != VersionStatus::kReady;
       if (!tried && !ruled_out && !target_is_gone) no("no job of it has failed");
       break;
     }
@@ -476,11 +478,11 @@ void Checker::judge_group_job(WorkspaceId w, const Job& job, const Chain& before
   if (!back && g.course != GroupCourse::kForward && m.role != MemberRole::kPostHook)
     no("the group does not go forward");
   if (m.role != MemberRole::kWork) ++bracketed_[fmt::format("  jobs of a {}", to_string(m.role))];
-  judge_group_cause(ledger, m, job, before);
+  judge_group_cause(w, m, job, before);
 }
 
-void Checker::judge_group_cause(const Ledger& ledger, const BracketMember& m, const Job& job,
-                                const Chain& chain) {
+void Checker::judge_group_cause(WorkspaceId w, const BracketMember& m, const Job& job, const Chain& chain) {
+  const Ledger& ledger = ledgers_[w];
   auto no = [&](const std::string& why) {
     violate(0, fmt::format("job {} ({}) of group {}: {}", job.id.str(), to_string(job.cause),
                            job.group->str(), why));
@@ -494,6 +496,8 @@ void Checker::judge_group_cause(const Ledger& ledger, const BracketMember& m, co
   if (m.attempts == 0) return job.cause == JobCause::kPolicy ? void() : no("it is the first one");
   if (job.cause != JobCause::kRetry) return no("it is not the first one");
   if (chain.last == JobStatus::kSuccessful) return;  // one that was given up came back with a late success
+  const BracketGroup& g = ledger.groups.at(m.group);
+  if (forgotten_[{w, job.target}] >= *g.started_at) return;  // the target has gone and come back
   auto terms = RuleBook(ledger, job.target).retry_terms(chain.failures, chain.last);
   if (!terms) return no("the failure before is not one to repeat");
   if (!terms->any || chain.failures > terms->most)
@@ -551,6 +555,7 @@ std::string Checker::why_not_started(WorkspaceId w, const BracketGroup& g, Time 
     if (!takes_part(*m)) continue;
     const TargetKey key = target_of(g, *m);
     if (!m->version || !ledger.exists(key)) return "nothing to run";
+    if (is_at_work_for(w, key)) return "a group of another bracket";
     const Version& version = ledger.versions.at(*m->version);
     if (version.status != VersionStatus::kReady) return "not ready";
     if (!active_[{w, key}].empty() || chains_[{w, key}].ended + kInTime > now) return "a job";

@@ -4,6 +4,7 @@
 
 #include <fmt/core.h>
 
+#include "sim/bracketbook.h"
 #include "sim/checker.h"
 #include "sim/freezebook.h"
 
@@ -344,18 +345,21 @@ void Checker::nothing_is_held(WorkspaceId w, Time now) {
         std::get<int64_t>(row[t.column("next_attempt_at")]) == Time::never().us)
       violate(4, fmt::format("outbox row {} is held though nothing is frozen", std::get<Uuid>(key[0]).str()));
   for (const auto& [place, last] : last_jobs_)
-    if (place.first == w) goes_on(ledgers_[w], jobs_.at({w, last}), last, now);
+    if (place.first == w) goes_on(w, jobs_.at({w, last}), last, now);
 }
 
 // What a freeze stopped starts again unless something else is wanted by now.
-void Checker::goes_on(const Ledger& ledger, const JobView& job, JobId id, Time now) {
+void Checker::goes_on(WorkspaceId w, const JobView& job, JobId id, Time now) {
+  const Ledger& ledger = ledgers_[w];
   if (!job.stopped || !is_terminal(job.status) || job.status == JobStatus::kSuccessful) return;
   const TargetState* row = ledger.row_of(job.target);
   if (!row || !ledger.exists(job.target) || row->desired_release != job.release) return;
   if (ledger.versions.at(job.version).status != VersionStatus::kReady || has(row->denied, job.version))
     return;
   ++frozen_["jobs stopped and still wanted"];
-  if (job.group || !all_limits_are_free(ledger)) return;
+  if (job.group || bracket_of(ledger, job.target) || is_at_work_for(w, job.target))
+    return;  // in a group, or later
+  if (!all_limits_are_free(ledger)) return;
   if (refusal_of(ledger, {.target = job.target, .version = job.version, .cause = job.cause}, now)) return;
   violate(4, fmt::format("job {} ({}) was stopped by a freeze and never started again", id.str(),
                          to_string(job.cause)));
