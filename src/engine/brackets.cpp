@@ -581,10 +581,9 @@ std::optional<GroupWait> start_blocker(const State& state, Time now, GroupIx g) 
   for (const MemberSlot& m : group.members)
     if (takes_part(m) && m.row.outcome == MemberOutcome::kWaiting)
       if (auto wait = blocker_of(state, now, g, m, until)) return wait;
-  const LineKey place = place_of(state, now, g);
-  auto no = no_slot(state, slots_of_group(state, group), place);
+  auto no = no_slot(state, slots_of_group(state, group), place_of(state, now, g));
   if (!no) return std::nullopt;
-  return GroupWait{.why = no->why, .next_at = until, .slots = no->rules, .place = place};
+  return GroupWait{.why = no->why, .next_at = until, .slots = no->rules, .place = no->place};
 }
 
 std::optional<GroupWait> member_wait(const State& state, Time now, TargetIx t) {

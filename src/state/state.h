@@ -362,7 +362,7 @@ class State {
   }
   // Another number whenever that set changes; the same number is always the same set. 0: it is empty.
   uint64_t membership_epoch(DeploymentIx d, EnvironmentIx e) const;
-  // Another number whenever any such set changes.
+  // Another number whenever any such set changes, or the labels of somebody in one do.
   uint64_t membership_epoch() const { return membership_changes_; }
   // Among these targets: those where the version was current once, and the latest of their first successes.
   struct Success {
