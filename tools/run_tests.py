@@ -295,6 +295,11 @@ def programs_in_build(preset):
     return {Path(p).name: ROOT / "build" / preset / p for p in paths}
 
 
+def test_programs(preset):
+    """The GoogleTest programs among them."""
+    return {n: p for n, p in programs_in_build(preset).items() if p.parent.name == "tests_bin"}
+
+
 def prefix_for(preset):
     """The thread sanitizer of g++ 12 does not start where addresses are randomised widely."""
     if preset != "tsan" or not shutil.which("setarch"):
@@ -308,8 +313,7 @@ def prefix_for(preset):
 
 
 def run_programs(part, pattern):
-    programs = programs_in_build(part.preset)
-    programs = {n: p for n, p in programs.items() if p.parent.name == "tests_bin"}
+    programs = test_programs(part.preset)
     for name in part.programs:
         if name not in programs:
             print(f"  {name:<28} not in this tree")
@@ -347,8 +351,8 @@ def why_left_out(part, known):
 def run_part(part, pattern):
     """Builds what the part needs beyond preset dev, and runs it: its tally, and seconds without the build."""
     if part.preset != "dev":
-        known = programs_in_build("dev")  # every preset describes the same programs
-        targets = [part.target] if part.target else [n for n in part.programs if n in known]
+        known = test_programs("dev")  # every preset describes the same programs
+        targets = [part.target] if part.target else [n for n in known if not part.programs or n in part.programs]
         if not build(part.preset, targets):
             return Tally(failed=1), 0.0
     start = time.monotonic()
