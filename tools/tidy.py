@@ -244,6 +244,7 @@ def independent_checker(tree):
 HEAVY = [
     (r"boost/(?:asio|beast)\b.*", ("src/net/",)),
     (r"boost/json(?:\.hpp|/(?!fwd\.hpp).*)", ("src/model/json.cpp", "src/model/policy.cpp", "src/model/freeze.cpp",
+                                             "src/model/version_settings.cpp",
                                              "src/policy/rule_body.cpp", "src/notify/*.cpp",
                                              "src/api/*.cpp", "src/agent/*.cpp", "src/cli/*.cpp", "src/app/*.cpp",
                                              "tests/*.cpp")),

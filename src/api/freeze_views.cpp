@@ -75,19 +75,9 @@ const Freeze* freeze_over(const State& state, Time now, TargetIx target) {
       if (!c.exemption) return &state.freezes[c.freeze].row;
     return nullptr;
   };
-  const auto& newest_first = state.deployments[slot.deployment].versions;
-  const VersionIx newest = newest_first.empty() ? VersionIx{} : newest_first.front();
+  const VersionIx newest = state.newest_for(target);
   if (const Freeze* f = first(newest)) return f;
   return slot.desired_version == newest ? nullptr : first(slot.desired_version);
-}
-
-std::string with_member(std::string object, std::string_view name, std::string_view value) {
-  object.back() = ',';
-  append_json_string(object, name);
-  object += ':';
-  object += value;
-  object += '}';
-  return object;
 }
 
 Result<Freeze> stored_freeze(Call& call, FreezeId id) {

@@ -23,9 +23,6 @@ void write_brief(JsonWriter& w, const Freeze& row);
 // The most specific one that stops the target's next version, or the one it should run. Null: none.
 const Freeze* freeze_over(const State& state, Time now, TargetIx target);
 
-// A text that ends an object, with one more member.
-std::string with_member(std::string object, std::string_view name, std::string_view value);
-
 // Also one that has left memory; kNotFound if there is none. On pool threads only.
 Result<Freeze> stored_freeze(Call& call, FreezeId id);
 

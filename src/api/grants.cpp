@@ -14,8 +14,8 @@ Result<std::string> grants_in(const Body& body) {
     auto named = [&](const Permission& p) { return p.name == asked[i]; };
     if (std::none_of(permission::kGrantable.begin(), permission::kGrantable.end(), named))
       return invalid(fmt::format("grants[{}]", i),
-                     fmt::format("'{}' cannot be granted; deployment_freeze.create, .extend, .thaw and "
-                                 ".bypass can",
+                     fmt::format("'{}' cannot be granted; deployment_freeze.create, .extend, .thaw, .bypass "
+                                 "and deployment_version.scope can",
                                  asked[i].substr(0, 60)));
   }
   std::string kept;

@@ -66,8 +66,11 @@ inline constexpr Permission kFreezeCreate{Where::kWorkspace, "deployment_freeze.
 inline constexpr Permission kFreezeExtend{Where::kWorkspace, "deployment_freeze.extend", kOperators};
 inline constexpr Permission kFreezeThaw{Where::kWorkspace, "deployment_freeze.thaw", kOperators};
 inline constexpr Permission kFreezeBypass{Where::kWorkspace, "deployment_freeze.bypass", kAdmins};
+// Asked for where a workspace's settings say so.
+inline constexpr Permission kVersionScope{Where::kWorkspace, "deployment_version.scope", kOperators};
 // What can also be given alone, to a member or to a key.
-inline constexpr std::array kGrantable = {kFreezeCreate, kFreezeExtend, kFreezeThaw, kFreezeBypass};
+inline constexpr std::array kGrantable = {kFreezeCreate, kFreezeExtend, kFreezeThaw, kFreezeBypass,
+                                          kVersionScope};
 inline constexpr Permission kNotifyWrite{Where::kWorkspace, "notification.write", kAdmins};
 inline constexpr Permission kJobWork{Where::kWorkspace, "job.work", kWorkers};
 

@@ -86,13 +86,25 @@ DeploymentVersion              = { id: uuid, name: string, tag: string, config: 
                                    status: DeploymentVersionStatus, message?: string, createdAt: datetime,
                                    metadata: Metadata,
                                    bypassFreeze?: boolean, bypassFreezeIds?: [uuid],
+                                   targetSelector?: string, onSelectorError?: OnSelectorError,
+                                   scope?: VersionScope, warnings?: [string],
                                    dependencies?: map<{ versionSelector: string }> }
+OnSelectorError                = "include" | "exclude"
+# How many targets it is for: those its selector matches, those on which it cannot be evaluated, of all.
+VersionScope                   = { matched: integer, undetermined: integer, total: integer, counting?: boolean }
+VersionSettings                = { onSelectorError: OnSelectorError, scopeNeedsPermission: boolean }
+UpdateVersionSettings          = { onSelectorError?: OnSelectorError, scopeNeedsPermission?: boolean }
+ScopedTarget                   = { releaseTargetKey: string, resource: ResourceName,
+                                   environment: { id: uuid, name: string }, undetermined: boolean }
+VersionMade                    = DeploymentVersion | VersionDryRun
+VersionDryRun                  = { scope: VersionScope, targets: [ScopedTarget], more: boolean }
 DeploymentVersionPage          = { items: [DeploymentVersion], total: integer, limit: integer, offset: integer }
 CreateDeploymentVersionRequest = { tag: string(1..255), name?: string(0..255),
                                    status?: DeploymentVersionStatus, message?: string,
                                    config?: object, jobAgentConfig?: object, metadata?: Metadata,
                                    createdAt?: datetime,
                                    bypassFreeze?: boolean, bypassFreezeIds?: [uuid],
+                                   targetSelector?: string(0..16384), onSelectorError?: OnSelectorError,
                                    dependencies?: map<{ versionSelector: string }> }
 UpdateDeploymentVersionRequest = { status?: DeploymentVersionStatus, message?: string }
 
@@ -174,7 +186,7 @@ TargetOverview         = { releaseTarget: ReleaseTarget, resource: { id: uuid, i
                            state: { currentVersion?: VersionTag, desiredVersion?: VersionTag,
                            activeJob?: JobSummary,
                                     latestJob?: JobSummary, attempts: integer, reason?: string,
-                                    freeze?: FreezeOver } }
+                                    freeze?: FreezeOver, offMainLine?: boolean, warnings?: [string] } }
 TargetOverviewPage     = { items: [TargetOverview], total: integer, limit: integer, offset: integer }
 ResourcePreviewRequest = { name: string(1..1024), kind: string(1..255), version: string(1..255),
                            identifier: string(1..1024),
@@ -236,7 +248,8 @@ VersionVerdict      = { version: DeploymentVersion, verdict: Verdict, current: b
                         firstBlocker?: RuleVerdict, rules: [RuleVerdict] }
 TargetExplanation   = { releaseTarget: ReleaseTarget, summary: string, currentVersion?: VersionTag,
                         desiredVersion?: VersionTag,
-                        waitingFor?: string, nextEvaluationTime?: datetime, versions: [VersionVerdict] }
+                        waitingFor?: string, nextEvaluationTime?: datetime, warnings?: [string],
+                        versions: [VersionVerdict] }
 EnvironmentVerdict  = { environment: { id: uuid, name: string }, targets: integer, looked: integer,
                         allowed: integer, pending: integer,
                         denied: integer, current: integer, rules: [RuleVerdict] }

@@ -13,15 +13,19 @@ constexpr size_t kSortable = 10'000;
 
 class Gathering {
  public:
-  Gathering(const State& state, Page page) : s_(state), page_(page) {}
+  Gathering(const State& state, Page page, bool off_main_line)
+      : s_(state), page_(page), off_main_line_(off_main_line) {}
 
   // The targets of a deployment in an environment, by identifier of the resource.
   void add_pair(DeploymentIx d, EnvironmentIx e) {
     size_t count = s_.targets_in(d, e);
-    if (!reaches_page(count)) return void(out_.total += count);
+    if (off_main_line_ && s_.deployments[d].scoped.empty()) return;
+    if (!off_main_line_ && !reaches_page(count)) return void(out_.total += count);
     std::vector<TargetIx> all;
     all.reserve(count);
-    s_.each_target_in(d, e, [&](TargetIx t) { all.push_back(t); });
+    s_.each_target_in(d, e, [&](TargetIx t) {
+      if (fits(t)) all.push_back(t);
+    });
     auto identifier = [&](TargetIx t) -> const std::string& {
       return s_.resources[s_.at(t).resource].row.identifier;
     };
@@ -32,7 +36,8 @@ class Gathering {
     std::vector<TargetIx> all;
     for (TargetIx t : s_.resources[r].targets) {
       const TargetSlot& slot = s_.at(t);
-      if (slot.exists && (!d || slot.deployment == d) && (!e || slot.environment == e)) all.push_back(t);
+      if (slot.exists && (!d || slot.deployment == d) && (!e || slot.environment == e) && fits(t))
+        all.push_back(t);
     }
     auto names = [&](TargetIx t) {
       const TargetSlot& slot = s_.at(t);
@@ -44,6 +49,7 @@ class Gathering {
   TargetPage take() { return std::move(out_); }
 
  private:
+  bool fits(TargetIx t) const { return !off_main_line_ || is_off_main_line(s_, t); }
   bool reaches_page(size_t count) const {
     return out_.total < page_.offset + page_.limit && out_.total + count > page_.offset;
   }
@@ -66,6 +72,7 @@ class Gathering {
 
   const State& s_;
   Page page_;
+  bool off_main_line_;
   TargetPage out_;
 };
 
@@ -93,6 +100,11 @@ std::vector<EnvironmentIx> environments_of(const State& s, DeploymentIx d) {
 
 }  // namespace
 
+bool is_off_main_line(const State& state, TargetIx target) {
+  const VersionIx current = state.at(target).current_version;
+  return current && state.versions[current].scope;
+}
+
 Result<TargetPage> page_of_targets(const State& s, const TargetFilter& f, Page page) {
   DeploymentIx d = f.deployment ? s.deployments.find(*f.deployment) : DeploymentIx{};
   EnvironmentIx e = f.environment ? s.environments.find(*f.environment) : EnvironmentIx{};
@@ -102,7 +114,7 @@ Result<TargetPage> page_of_targets(const State& s, const TargetFilter& f, Page p
   if (f.environment && !e)
     return fail(ErrorCode::kNotFound, fmt::format("no environment {}", f.environment->str()));
   if (f.resource && !r) return fail(ErrorCode::kNotFound, fmt::format("no resource {}", f.resource->str()));
-  Gathering out(s, page);
+  Gathering out(s, page, f.off_main_line);
   if (r) {
     out.add_resource(r, d, e);
     return out.take();

@@ -1,6 +1,9 @@
 #include "api/views.h"
 
+#include <fmt/core.h>
+
 #include "api/grants.h"
+#include "engine/scope_count.h"
 
 namespace ctrlplane::api {
 
@@ -70,6 +73,9 @@ void write_members(JsonWriter& w, const Version& row) {
   w.member("deploymentId", row.deployment).member("status", to_string(row.status));
   w.member_unless_empty("message", row.message).member("createdAt", row.created_at);
   w.member("metadata", row.metadata);
+  if (row.target_selector)
+    w.member("targetSelector", *row.target_selector)
+        .member("onSelectorError", to_string(row.on_selector_error));
   if (row.bypass_freeze) w.member("bypassFreeze", true);
   if (row.bypass_freeze_ids.empty()) return;
   w.key("bypassFreezeIds").open_array();
@@ -84,8 +90,63 @@ void write(JsonWriter& w, const Version& row) {
   w.close();
 }
 
-void write(JsonWriter& w, const Version& row, const std::vector<VersionDependency>& dependencies) {
+std::optional<ScopeNumbers> scope_of(const State& state, VersionIx v) {
+  const VersionScope* s = state.versions[v].scope.get();
+  if (!s) return std::nullopt;
+  ScopeNumbers n{.undetermined = s->undetermined.cardinality(),
+                 .total = targets_of(state, state.versions[v].deployment),
+                 .counting = s->counting};
+  n.matched = s->targets.cardinality();
+  if (s->on_error == OnSelectorError::kInclude) n.matched -= n.undetermined;
+  return n;
+}
+
+void write(JsonWriter& w, const ScopeNumbers& scope) {
+  w.open().member("matched", scope.matched).member("undetermined", scope.undetermined);
+  w.member("total", scope.total);
+  if (scope.counting) w.member("counting", true);
+  w.close();
+}
+
+std::string scope_warning(const ScopeNumbers& scope, OnSelectorError on_error) {
+  if (scope.undetermined == 0) return {};
+  return fmt::format("targetSelector cannot be evaluated on {} of {} targets: the version is {}",
+                     scope.undetermined, scope.total,
+                     on_error == OnSelectorError::kInclude
+                         ? "for them all the same (onSelectorError: include)"
+                         : "not for them (onSelectorError: exclude)");
+}
+
+std::vector<std::string> scope_warnings(const State& state, TargetIx target) {
+  std::vector<std::string> all;
+  const TargetSlot& slot = state.at(target);
+  if (state.deployments[slot.deployment].scoped.empty()) return all;
+  for (VersionIx v : state.deployments[slot.deployment].versions) {
+    if (v == slot.current_version) break;
+    const VersionScope* s = state.versions[v].scope.get();
+    if (!s || !s->undetermined.contains(target.n)) continue;
+    all.push_back(fmt::format("the targetSelector of {} cannot be evaluated here: the version is {}",
+                              state.versions[v].row.tag,
+                              s->on_error == OnSelectorError::kInclude ? "included" : "left out"));
+  }
+  return all;
+}
+
+void write_warnings(JsonWriter& w, const std::vector<std::string>& warnings) {
+  if (warnings.empty()) return;
+  w.key("warnings").open_array();
+  for (const std::string& warning : warnings) w.value(warning);
+  w.close_array();
+}
+
+void write(JsonWriter& w, const Version& row, const std::vector<VersionDependency>& dependencies,
+           const std::optional<ScopeNumbers>& scope) {
   write_members(w, row);
+  if (scope) {
+    write(w.key("scope"), *scope);
+    if (std::string warning = scope_warning(*scope, row.on_selector_error); !warning.empty())
+      write_warnings(w, {warning});
+  }
   w.key("dependencies").open();
   for (const VersionDependency& d : dependencies)
     w.key(d.on.str()).open().member("versionSelector", d.selector).close();
@@ -109,6 +170,15 @@ void write(JsonWriter& w, const Release& row, const Version* version) {
   w.key("variables").open().close().key("encryptedVariables").open_array().close_array();
   if (version) write(w.key("version"), *version);
   w.close();
+}
+
+std::string with_member(std::string object, std::string_view name, std::string_view value) {
+  object.back() = ',';
+  append_json_string(object, name);
+  object += ':';
+  object += value;
+  object += '}';
+  return object;
 }
 
 }  // namespace ctrlplane::api

@@ -18,13 +18,30 @@ void write(JsonWriter& w, WorkspaceId workspace, const Deployment& row);
 void write(JsonWriter& w, WorkspaceId workspace, const Provider& row);
 void write(JsonWriter& w, WorkspaceId workspace, const Resource& row);
 void write(JsonWriter& w, WorkspaceId workspace, const JobAgent& row);
+// How many targets a scoped version is for.
+struct ScopeNumbers {
+  uint64_t matched = 0, undetermined = 0, total = 0;
+  bool counting = false;
+};
+// Nothing: it is for all of them.
+std::optional<ScopeNumbers> scope_of(const State& state, VersionIx v);
+void write(JsonWriter& w, const ScopeNumbers& scope);
+// Why people should look at it; empty if they need not.
+std::string scope_warning(const ScopeNumbers& scope, OnSelectorError on_error);
+// Versions newer than what the target runs whose selector cannot be evaluated there.
+std::vector<std::string> scope_warnings(const State& state, TargetIx target);
+void write_warnings(JsonWriter& w, const std::vector<std::string>& warnings);
 // As part of something else; and by itself, with what it needs of other deployments.
 void write(JsonWriter& w, const Version& row);
-void write(JsonWriter& w, const Version& row, const std::vector<VersionDependency>& dependencies);
+void write(JsonWriter& w, const Version& row, const std::vector<VersionDependency>& dependencies,
+           const std::optional<ScopeNumbers>& scope = {});
 void write(JsonWriter& w, const AuditEntry& row);
 void write(JsonWriter& w, const TargetKey& key);
 // Variables are not resolved yet, so a release has none.
 void write(JsonWriter& w, const Release& row, const Version* version);
+
+// A text that ends an object, with one more member.
+std::string with_member(std::string object, std::string_view name, std::string_view value);
 
 // A whole object as text.
 template <class... Args>

@@ -194,6 +194,29 @@ TEST(Apply, never_changes_a_version_but_for_its_status) {
   EXPECT_EQ(r.out, "version/api@1.0 unchanged\n0 created, 0 changed, 1 unchanged\n");
 }
 
+TEST(Apply, publishes_scoped_versions_and_tells_their_warnings) {
+  FakeServer server;
+  apply_text(server, kShop);
+  constexpr const char* kHotfix =
+      "{type: Version, deployment: api, tag: '1.1', targetSelector: environment.name == 'prod', "
+      "onSelectorError: exclude}";
+  auto r = apply_text(server, kHotfix);
+  EXPECT_EQ(r.out, "version/api@1.1 created\n1 created, 0 changed, 0 unchanged\n") << r.err;
+  EXPECT_EQ(server.bodies().back(),
+            R"({"tag":"1.1","targetSelector":"environment.name == 'prod'","onSelectorError":"exclude",)"
+            R"("name":"1.1","status":"ready","config":{},"metadata":{}})");
+  EXPECT_EQ(apply_text(server, kHotfix).out,
+            "version/api@1.1 unchanged\n0 created, 0 changed, 1 unchanged\n");
+  r = apply_text(server, "{type: Version, deployment: api, tag: '1.1', targetSelector: 'true'}");
+  EXPECT_EQ(r.code, 1);
+  EXPECT_NE(r.err.find("it is published with another targetSelector"), std::string::npos) << r.err;
+
+  server.refuse("POST /api/v1/workspaces/acme/deployments/", 200,
+                R"({"id":"a9","warnings":["on 2 targets the selector fails"]})");
+  r = apply_text(server, "{type: Version, deployment: api, tag: '1.2', targetSelector: 'true'}");
+  EXPECT_EQ(r.err, "version/api@1.2: warning: on 2 targets the selector fails\n");
+}
+
 TEST(Apply, makes_the_workspace_that_the_rest_goes_into) {
   FakeServer server;
   std::string text = "{type: Workspace, slug: fresh, name: Fresh}\n---\n{type: System, name: shop}";

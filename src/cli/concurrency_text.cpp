@@ -18,11 +18,6 @@ namespace bj = boost::json;
 constexpr int64_t kGaugeWidth = 10;
 constexpr size_t kNamesShown = 20;
 
-int64_t number_at(const bj::value& v, std::string_view path) {
-  const bj::value* n = member_at(v, path);
-  return n && n->is_int64() ? n->get_int64() : 0;
-}
-
 std::string name_of(const bj::value& thing) {
   for (const char* path : {"name", "identifier", "resourceId"})
     if (std::string name = text_at(thing, path); !name.empty()) return name;

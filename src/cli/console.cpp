@@ -46,6 +46,14 @@ Console process_console(const Clock& clock) {
   };
 }
 
+bool agrees(Console& console, const std::string& question) {
+  console.err << question << " [y/N] ";
+  console.err.flush();
+  std::string answer;
+  std::getline(console.in, answer);
+  return lower(answer) == "y" || lower(answer) == "yes";
+}
+
 void ProgressLine::show(const std::string& text) {
   if (text == shown_) return;
   shown_ = text;

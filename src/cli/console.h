@@ -26,6 +26,9 @@ struct Console {
 // The process's own. `clock` must outlive it.
 Console process_console(const Clock& clock);
 
+// Asks a person at a terminal, on `err`: true for y or yes.
+bool agrees(Console& console, const std::string& question);
+
 // A line that says how far something is: rewritten in place on a terminal, and otherwise a line of its own
 // each time it changes. On `err`, so that it never mixes with a verb's output.
 class ProgressLine {

@@ -81,7 +81,9 @@ const std::vector<DocumentType> kTypes = {
       {"message"},
       {"config", Shape::kObject},
       {"jobAgentConfig", Shape::kObject},
-      kMetadata}},
+      kMetadata,
+      {"targetSelector"},
+      {"onSelectorError"}}},
 };
 
 std::unexpected<Trouble> trouble(const YAML::Node& node, std::string_view path, std::string message) {

@@ -47,6 +47,7 @@ struct FakeServer::Impl {
   std::vector<std::vector<std::string>> scripts;
   std::vector<bool> script_ends;
   size_t readers = 0, fail_after = 1'000'000;
+  size_t matched = 0, undetermined = 0, all_targets = 0;  // of scoped versions
   int next_id = 1, next_seq = 1;
   std::unique_ptr<net::HttpServer> server;
 
@@ -64,6 +65,27 @@ struct FakeServer::Impl {
     for (bj::object& thing : lists[list])
       if (text_at(thing, member) == value) return &thing;
     return nullptr;
+  }
+
+  bj::object* version(const std::string& id) {
+    for (auto& [list, things] : lists)
+      if (list.ends_with("/versions"))
+        if (bj::object* found = find(list, "id", id)) return found;
+    return nullptr;
+  }
+
+  bj::value scope() const {
+    return {{"matched", matched}, {"undetermined", undetermined}, {"total", all_targets}};
+  }
+  bj::value preview() {
+    bj::array targets;
+    for (const bj::object& t : lists["release-targets"])
+      if (targets.size() < matched + undetermined)
+        targets.push_back({{"releaseTargetKey", text_at(t, "releaseTarget.key")},
+                           {"resource", t.at("resource")},
+                           {"environment", t.at("environment")},
+                           {"undetermined", targets.size() >= matched}});
+    return {{"scope", scope()}, {"targets", std::move(targets)}, {"more", false}};
   }
 
   bj::array systems_of(const std::string& thing) {
@@ -168,14 +190,12 @@ net::Response FakeServer::Impl::in_workspace(const net::Request& request,
   bj::object body;
   if (!request.body.empty()) body = bj::parse(request.body).as_object();
   if (request.method == "PATCH" && path[0] == "deployment-versions") {
-    for (auto& [list, things] : lists)
-      for (bj::object& thing : things)
-        if (text_at(thing, "id") == path[1] && list.ends_with("/versions")) {
-          thing["status"] = body["status"];
-          return json(202, thing);
-        }
-    return not_there();
+    bj::object* changed = version(path[1]);
+    if (!changed) return not_there();
+    (*changed)["status"] = body["status"];
+    return json(202, *changed);
   }
+  if (request.query == "dryRun=true") return json(200, preview());
   net::Response response = request.method == "PUT" ? put(path, body) : post(path, body);
   if (response.status < 300) commit(path[0], path.size() > 1 ? path[1] : "new");
   return response;
@@ -188,7 +208,7 @@ net::Response FakeServer::Impl::read(const net::Request& request, const std::vec
   if (path.size() == 3 && path[1] == "name") thing = find(path[0], "name", path[2]);
   if (path.size() == 3 && path[1] == "identifier") thing = find(path[0], "identifier", path[2]);
   if (path.size() == 2 || (path.size() == 3 && path[2] == "with-release"))
-    thing = find(path[0], "id", path[1]);
+    thing = path[0] == "deployment-versions" ? version(path[1]) : find(path[0], "id", path[1]);
   if (path.size() == 3 && path[2] == "output") {
     bj::object* job = find("jobs", "id", path[1]);
     if (!job) return not_there();
@@ -252,10 +272,16 @@ net::Response FakeServer::Impl::post(const std::vector<std::string>& path, bj::o
     std::string list = path[0] + "/" + path[1] + "/versions";
     if (find(list, "tag", text_at(body, "tag"))) return json(409, {{"message", "the tag is taken"}});
     body["deploymentId"] = path[1];
+    size_t reached = lists["release-targets"].size();
+    if (body.contains("targetSelector")) {
+      body.emplace("onSelectorError", "include");
+      body["scope"] = scope();
+      reached = std::min(reached, matched + undetermined);
+    }
     add(list, body);
-    for (bj::object& target : lists["release-targets"])
-      target["state"].as_object()["desiredVersion"] = {{"id", lists[list].back()["id"]},
-                                                       {"tag", body["tag"]}};
+    for (size_t i = 0; i < reached; ++i)
+      lists["release-targets"][i]["state"].as_object()["desiredVersion"] = {{"id", lists[list].back()["id"]},
+                                                                            {"tag", body["tag"]}};
     return json(200, lists[list].back());
   }
   if (path.size() == 3 && path[2] == "redeploy") return json(202, {{"id", path[1]}, {"jobIds", bj::array{}}});
@@ -369,6 +395,12 @@ size_t FakeServer::count(const std::string& list) const {
 std::string FakeServer::thing(const std::string& list, size_t index) const {
   std::lock_guard lock(impl_->mutex);
   return bj::serialize(impl_->lists[list].at(index));
+}
+void FakeServer::scope_versions(size_t matched, size_t undetermined, size_t total) {
+  std::lock_guard lock(impl_->mutex);
+  impl_->matched = matched;
+  impl_->undetermined = undetermined;
+  impl_->all_targets = total;
 }
 void FakeServer::fail_jobs_after(size_t targets) {
   std::lock_guard lock(impl_->mutex);

@@ -141,7 +141,7 @@ TEST(Get, needs_the_deployment_of_versions) {
   std::string id = server.add("deployments", R"({"name":"api"})");
   server.add("deployments/" + id + "/versions", R"({"tag":"1.0","name":"first","status":"ready"})");
   auto r = run_at(server, {"versions", "api"});
-  EXPECT_EQ(r.out, "TAG  STATUS  NAME   AGE\n1.0  ready   first  5m\n");
+  EXPECT_EQ(r.out, "TAG  STATUS  NAME   SCOPE  AGE\n1.0  ready   first  all    5m\n");
   EXPECT_EQ(run_at(server, {"get", "versions", "--deployment", "api"}).out, r.out);
   EXPECT_EQ(run_at(server, {"versions", "nobody"}).err,
             "ctrlplane: 404 no deployment 'nobody' in workspace 'acme'\n");
@@ -152,8 +152,9 @@ TEST(Get, colours_and_cuts_only_on_a_terminal) {
   std::string id = server.add("deployments", R"({"name":"api"})");
   server.add("deployments/" + id + "/versions",
              R"({"tag":"1.0","name":"a name that is too long","status":"ready"})");
-  auto r = run_at(server, {"versions", "api"}, {.terminal = true, .width = 30});
-  EXPECT_EQ(r.out, "TAG  STATUS  NAME          AGE\n1.0  \x1b[32mready\x1b[0m   a name that…  5m\n");
+  auto r = run_at(server, {"versions", "api"}, {.terminal = true, .width = 37});
+  EXPECT_EQ(r.out,
+            "TAG  STATUS  NAME          SCOPE  AGE\n1.0  \x1b[32mready\x1b[0m   a name that…  all    5m\n");
 }
 
 TEST(Targets, show_what_runs_where) {
@@ -170,6 +171,9 @@ TEST(Targets, show_what_runs_where) {
   EXPECT_EQ(server.requests().back(),
             fmt::format("GET {}/release-targets?deploymentId={}&limit=500&offset=0", kWs, deployment));
   EXPECT_EQ(run_at(server, {"targets", "-o", "name"}).out, "target/k\n");
+  run_at(server, {"targets", "--off-main-line"});
+  EXPECT_EQ(server.requests().back(),
+            fmt::format("GET {}/release-targets?offMainLine=true&limit=500&offset=0", kWs));
   r = run_at(server, {"redeploy", "target/k"});
   EXPECT_EQ(r.out, "target/k redeployed\n");
   EXPECT_EQ(server.writes().back(), fmt::format("POST {}/release-targets/k/redeploy", kWs));

@@ -158,6 +158,11 @@ std::string text_at(const bj::value& value, std::string_view path) {
   return v->is_string() ? std::string(v->get_string()) : compact_json(*v);
 }
 
+int64_t number_at(const bj::value& value, std::string_view path) {
+  const bj::value* n = member_at(value, path);
+  return n && n->is_int64() ? n->get_int64() : 0;
+}
+
 const bj::array& list_at(const bj::value& value, std::string_view path) {
   static const bj::array kNone;
   const bj::value* list = member_at(value, path);

@@ -1,6 +1,7 @@
 // JSON values as text for people, and reading what may or may not be in them.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -22,6 +23,8 @@ bool reads_as_other_type(std::string_view text);
 const boost::json::value* member_at(const boost::json::value& value, std::string_view path);
 // Its text: strings as they are, other scalars as JSON, nothing for what is absent or null.
 std::string text_at(const boost::json::value& value, std::string_view path);
+// The whole number there; 0 for what is absent or none.
+int64_t number_at(const boost::json::value& value, std::string_view path);
 // The list there; an empty one for what is absent or no list.
 const boost::json::array& list_at(const boost::json::value& value, std::string_view path);
 

@@ -76,5 +76,12 @@ TEST(JsonText, compares_values_and_not_their_spelling) {
   EXPECT_TRUE(same("null", "null"));
 }
 
+TEST(JsonText, reads_whole_numbers_and_takes_all_else_for_none) {
+  bj::value v = bj::parse(R"({"a":{"n":3},"text":"3","half":0.5,"nothing":null})");
+  EXPECT_EQ(number_at(v, "a.n"), 3);
+  for (const char* path : {"a", "text", "half", "nothing", "absent", "a.n.m"})
+    EXPECT_EQ(number_at(v, path), 0) << path;
+}
+
 }  // namespace
 }  // namespace ctrlplane::cli

@@ -15,6 +15,7 @@ enum class Format {
   kStatus,  // in its colour
   kAge,     // an instant, as the time since
   kNames,   // an array of objects: their names
+  kScope,   // of a version: which release targets it is for
 };
 
 struct Column {

@@ -9,6 +9,7 @@
 #include "cli/json_text.h"
 #include "cli/table.h"
 #include "cli/text.h"
+#include "cli/version_scope.h"
 
 namespace ctrlplane::cli {
 namespace {
@@ -41,6 +42,7 @@ Cell cell_of(const Column& column, const bj::value& item, Time now) {
     case Format::kText: return {text};
     case Format::kStatus: return {text, tone_of(text)};
     case Format::kNames: return {names_of(item, column.path)};
+    case Format::kScope: return {scope_of(item)};
     case Format::kAge: {
       auto at = parse_rfc3339(text);
       return {at ? short_duration(now - *at) : text};

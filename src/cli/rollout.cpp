@@ -45,6 +45,18 @@ Rollout rollout_of(const bj::array& targets, std::string_view version_id, Time v
   return r;
 }
 
+void narrow_to_scope(Rollout& r, const bj::value& version) {
+  const bj::value* scope = member_at(version, "scope");
+  if (!scope) return;
+  int64_t total = number_at(*scope, "matched");
+  if (text_at(version, "onSelectorError") != "exclude") total += number_at(*scope, "undetermined");
+  r.total = static_cast<size_t>(total);
+  r.counting = text_at(*scope, "counting") == "true";
+}
+
+// More may be done than there are: a target that leaves the scope keeps the version.
+bool is_complete(const Rollout& r) { return r.done >= r.total && !r.counting; }
+
 std::string progress_text(const Rollout& r) {
   std::string text = fmt::format("{}/{} done", r.done, r.total);
   if (r.running) text += fmt::format(", {} running", r.running);

@@ -29,6 +29,27 @@ TEST(Rollout, counts_what_is_done_running_and_failed) {
   EXPECT_EQ(r.failed_why, "failure: m");
 }
 
+TEST(Rollout, of_a_scoped_version_counts_the_targets_it_is_for) {
+  auto narrowed = [](const char* version, size_t done) {
+    Rollout r{.total = 50, .done = done};
+    narrow_to_scope(r, bj::parse(version));
+    return r;
+  };
+  constexpr const char* kThree =
+      R"({"onSelectorError":"include","scope":{"matched":1,"undetermined":2,"total":50}})";
+  EXPECT_EQ(narrowed(kThree, 0).total, 3u);
+  EXPECT_FALSE(is_complete(narrowed(kThree, 2)));
+  EXPECT_TRUE(is_complete(narrowed(kThree, 3)));
+  EXPECT_TRUE(is_complete(narrowed(kThree, 4))) << "one that left the scope keeps the version";
+  EXPECT_EQ(
+      narrowed(R"({"onSelectorError":"exclude","scope":{"matched":1,"undetermined":2,"total":50}})", 0).total,
+      1u);
+  EXPECT_FALSE(is_complete(narrowed(
+      R"({"onSelectorError":"include","scope":{"matched":0,"undetermined":0,"total":50,"counting":true}})",
+      0)));
+  EXPECT_EQ(narrowed("{}", 0).total, 50u) << "no longer counted";
+}
+
 TEST(Rollout, does_not_take_the_failure_of_an_earlier_version_for_its_own) {
   EXPECT_EQ(rollout_of({target("old", "new", "failure", kCreated - seconds(1))}, "new", kCreated).failed, 0u);
   EXPECT_EQ(rollout_of({target("old", "other", "failure")}, "new", kCreated).failed, 0u);

@@ -42,6 +42,9 @@ class FakeServer {
   // Each look at the release targets moves the rollout on by one target; from this job on they fail.
   void fail_jobs_after(size_t targets);
 
+  // Versions with a target selector are for the first `matched` + `undetermined` of the release targets.
+  void scope_versions(size_t matched, size_t undetermined, size_t total);
+
   // The port stays taken but nobody answers any more.
   void stop();
 

@@ -1,5 +1,4 @@
 // delete: by kind and name, or all that files describe.
-#include <istream>
 #include <ostream>
 
 #include <CLI/CLI.hpp>
@@ -73,11 +72,8 @@ Outcome<void> confirm(Session& s, const std::vector<Doomed>& all) {
   if (!c.in_is_terminal)
     return wrong_use("deleting asks first, and there is no terminal to ask on: say --yes");
   for (const Doomed& d : all) c.err << "  " << printable(d.title) << '\n';
-  c.err << fmt::format("delete {}? [y/N] ", all.size() == 1 ? "it" : fmt::format("these {}", all.size()));
-  c.err.flush();
-  std::string answer;
-  std::getline(c.in, answer);
-  if (lower(answer) == "y" || lower(answer) == "yes") return {};
+  if (agrees(c, fmt::format("delete {}?", all.size() == 1 ? "it" : fmt::format("these {}", all.size()))))
+    return {};
   return failed("nothing was deleted");
 }
 

@@ -71,6 +71,7 @@ Outcome<void> versions(Session& s, const std::string& deployment, const ListOpti
 
 struct TargetArguments {
   std::string deployment, environment, resource;
+  bool off_main_line = false;
   ListOptions list;
 };
 
@@ -83,6 +84,7 @@ Outcome<void> targets(Session& s, const TargetArguments& a) {
   TRY(filter("deploymentId", "deployment", a.deployment));
   TRY(filter("environmentId", "environment", a.environment));
   TRY(filter("resourceId", "resource", a.resource));
+  if (a.off_main_line) query.emplace_back("offMainLine", "true");
   const Kind& k = kind("target");
   return show_list(s, k, TRY(list_path(s.client, k)), query, a.list);
 }
@@ -148,19 +150,22 @@ void add_targets(CLI::App& app, const FramePtr& frame) {
     ListOptions list;
   };
   auto v = std::make_shared<VersionArguments>();
-  CLI::App* versions_verb = add_verb(
-      app, frame, "versions", "Show the versions of a deployment, newest first",
-      "  ctrlplane versions api --limit 5", [v](Session& s) { return versions(s, v->deployment, v->list); });
+  CLI::App* versions_verb =
+      add_verb(app, frame, "versions", "Show the versions of a deployment, newest first",
+               "  ctrlplane versions api --limit 5\n  ctrlplane versions api -o wide",
+               [v](Session& s) { return versions(s, v->deployment, v->list); });
   versions_verb->add_option("deployment", v->deployment, "name, id or beginning of the id")->required();
   add_list_options(*versions_verb, v->list);
 
   auto a = std::make_shared<TargetArguments>();
   CLI::App* verb = add_verb(app, frame, "targets", "Show release targets: what runs where, and what should",
-                            "  ctrlplane targets --deployment api --environment production --watch",
+                            "  ctrlplane targets --deployment api --environment production --watch\n"
+                            "  ctrlplane targets --deployment api --off-main-line",
                             [a](Session& s) { return targets(s, *a); });
   verb->add_option("--deployment", a->deployment, "only of this deployment");
   verb->add_option("--environment", a->environment, "only of this environment");
   verb->add_option("--resource", a->resource, "only of this resource");
+  verb->add_flag("--off-main-line", a->off_main_line, "only those that run a scoped version");
   add_list_options(*verb, a->list);
 
   auto key = std::make_shared<std::string>();

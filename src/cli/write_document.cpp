@@ -36,6 +36,13 @@ Outcome<std::string> id_in(const Outcome<bj::value>& answer, std::string otherwi
   return id;
 }
 
+Outcome<Written> written_in(const Outcome<bj::value>& answer, std::string otherwise = {}) {
+  Written written{TRY(id_in(answer, std::move(otherwise)))};
+  for (const bj::value& warning : list_at(*answer, "warnings"))
+    if (warning.is_string()) written.warnings.emplace_back(warning.get_string());
+  return written;
+}
+
 Outcome<std::string> write_workspace(Client& client, const bj::object& body, const Existing* existing) {
   std::string path = fmt::format("{}/workspaces", kApi);
   if (existing)
@@ -43,13 +50,13 @@ Outcome<std::string> write_workspace(Client& client, const bj::object& body, con
   return id_in(client.send("POST", path, body));
 }
 
-Outcome<std::string> write_version(Client& client, const Document& document, bj::object body,
-                                   const Existing* existing, const Links& links) {
+Outcome<Written> write_version(Client& client, const Document& document, bj::object body,
+                               const Existing* existing, const Links& links) {
   std::string workspace = TRY(client.workspace_path());
   if (existing) {
     bj::object change{{"status", document.has("status") ? body["status"] : existing->values->at("status")}};
     if (document.has("message")) change["message"] = body["message"];
-    return id_in(
+    return written_in(
         client.send("PATCH", fmt::format("{}/deployment-versions/{}", workspace, existing->id), change),
         existing->id);
   }
@@ -57,7 +64,7 @@ Outcome<std::string> write_version(Client& client, const Document& document, bj:
   set_default(body, "status", "ready");
   set_default(body, "config", bj::object());
   set_default(body, "metadata", bj::object());
-  return id_in(client.send(
+  return written_in(client.send(
       "POST", fmt::format("{}/deployments/{}/versions", workspace, segment(links.deployment)), body));
 }
 
@@ -79,8 +86,7 @@ Outcome<Written> write_document(Client& client, const Document& document, const 
   std::string_view singular = document.type->kind;
   bj::object body = body_of(document, existing);
   if (singular == "workspace") return Written{TRY(write_workspace(client, body, existing))};
-  if (singular == "version")
-    return Written{TRY(write_version(client, document, std::move(body), existing, links))};
+  if (singular == "version") return write_version(client, document, std::move(body), existing, links);
   if (singular == "resource")
     return Written{TRY(write_resource(client, document, std::move(body), existing, links))};
 
@@ -97,10 +103,7 @@ Outcome<Written> write_document(Client& client, const Document& document, const 
   if (singular == "deployment") set_default(body, "slug", bj::string(document.text("name")));
   auto answer = existing ? client.send("PUT", fmt::format("{}/{}", path, existing->id), body)
                          : client.send("POST", path, body);
-  Written written{TRY(id_in(answer, existing ? existing->id : std::string()))};
-  for (const bj::value& warning : list_at(*answer, "warnings"))
-    if (warning.is_string()) written.warnings.emplace_back(warning.get_string());
-  return written;
+  return written_in(answer, existing ? existing->id : std::string());
 }
 
 Outcome<void> write_links(Client& client, const Document& document, const std::string& id,

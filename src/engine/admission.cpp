@@ -54,6 +54,13 @@ Maybe version_is_not_deployable(const State& state, const StartRequest& q) {
   return Refusal{fmt::format("version {} is {}", v.row.tag, to_string(v.row.status))};
 }
 
+// What runs here stays, and may be deployed again.
+Maybe version_is_for_others(const State& state, const StartRequest& q) {
+  if (state.at(q.target).current_version == q.version || state.in_scope(q.version, q.target)) return {};
+  return Refusal{fmt::format("version {} is not for this target: its targetSelector does not match",
+                             state.versions[q.version].row.tag)};
+}
+
 // A person's redeploy, a forced start and a rollback begin a new chain of attempts.
 bool begins_a_chain(const StartRequest& q) {
   return q.new_chain || q.cause == JobCause::kRedeploy || q.cause == JobCause::kForce ||
@@ -179,6 +186,7 @@ std::vector<JobId> make_jobs(Tx& tx, const StartRequest& q, const TargetKey& key
 
 Maybe other_reasons(const State& state, Time now, const StartRequest& q, const TargetState& row) {
   if (auto no = version_is_not_deployable(state, q)) return no;
+  if (auto no = version_is_for_others(state, q)) return no;
   if (auto no = release_is_not_desired(q, row)) return no;
   if (auto no = attempts_are_used_up(state, now, q, row)) return no;
   if (auto no = bracket_says_no(state, now, q)) return no;

@@ -87,7 +87,7 @@ LineKey place_of(const State& state, Time now, GroupIx g) {
       place.turn = std::max(place.turn, policy::place_in_line(state, now, t, m.version, g).turn);
   }
   if (EnvironmentIx e = state.environments.find(group.row.environment))
-    place.position = policy::bracket_rank(state, group.row.rule, e, group.resource).position;
+    place.position = policy::bracket_rank(state, group.row.rule, e, group).position;
   return place;
 }
 
@@ -270,6 +270,7 @@ class Step {
   }
 
   void arrange() {
+    merge_waits_.reset();
     for (GroupIx g : waiting()) lock_again(g);
     auto all = waiting();
     for (size_t i = 1; i < all.size(); ++i)
@@ -351,6 +352,14 @@ class Step {
     return {state_.versions[v].row.created_at, state_.versions[v].row.id};
   }
 
+  // Has the member something newer than the lock, that has not failed? Then the lock waits for a turn of its
+  // own, in which it is overtaken if all went well.
+  bool has_newer(const MemberSlot* there, const MemberSlot& lock) const {
+    if (!there || !takes_part(*there) || there->row.outcome == MemberOutcome::kFailed) return false;
+    const VersionIx has = there->next_version ? there->next_version : there->version;
+    return has && lock.version && age_of(has) > age_of(lock.version);
+  }
+
   static bool names_hooks(const BracketGroup& row) {
     return text_member(row.terms, "preHookSelector") || text_member(row.terms, "postHookSelector");
   }
@@ -369,6 +378,8 @@ class Step {
     const BracketGroup &a = state_.groups[ahead].row, &b = state_.groups[g].row;
     if (a.environment != b.environment) return false;
     if (is_frozen(state_, tx_.now, ahead) != is_frozen(state_, tx_.now, g)) return false;
+    for (const MemberSlot& m : state_.groups[g].members)
+      if (takes_part(m) && has_newer(state_.groups[ahead].member(m.row.deployment), m)) return false;
     for (size_t i = 0; i < state_.groups[g].members.size(); ++i) {
       const BracketMember m = state_.groups[g].members[i].row;
       if (m.participation == Participation::kSkipped) continue;
@@ -429,7 +440,8 @@ class Step {
     }
     if (is_frozen(state_, tx_.now, g)) return false;
     const auto needed = slots_of_group(state_, next);
-    if (no_slot(state_, needed, place_of(state_, tx_.now, g))) return false;
+    merge_waits_ = no_slot(state_, needed, place_of(state_, tx_.now, g));
+    if (merge_waits_) return false;
     take_slots(tx_, needed, next.row.resource, at_work.row.id);
     const GroupId into = at_work.row.id;
     for (size_t i = 0; i < state_.groups[g].members.size(); ++i) enter(into, state_.groups[g].members[i].row);
@@ -442,8 +454,9 @@ class Step {
   }
 
   // A hook runs once: if it ran with another version, the new one has a round of its own coming.
-  static bool can_enter(const MemberSlot* there, const MemberSlot& lock) {
-    return there && (!is_hook(*there) || there->row.attempts == 0 || there->version == lock.version);
+  bool can_enter(const MemberSlot* there, const MemberSlot& lock) const {
+    return there && !has_newer(there, lock) &&
+           (!is_hook(*there) || there->row.attempts == 0 || there->version == lock.version);
   }
 
   void enter(GroupId into, const BracketMember& lock) {
@@ -534,7 +547,7 @@ class Step {
     const auto& any = own.empty() ? state_.resources[r_].targets : own;
     if (any.empty()) return;
     const TargetIx wake = any.front();
-    std::optional<NoSlot> no;
+    std::optional<NoSlot> no = merge_waits_;
     for (GroupIx g : open()) {
       look_at(next_look(state_, tx_.now, g));
       if (state_.groups[g].row.status != GroupStatus::kReady) continue;
@@ -558,6 +571,7 @@ class Step {
   const RuleId rule_;
   const ResourceIx r_;
   std::optional<Time> next_;
+  std::optional<NoSlot> merge_waits_;  // what locks that could enter the group at work wait for
 };
 
 // Its resource is gone: what waits is off, what runs goes on to its end without it.

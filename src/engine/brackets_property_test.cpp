@@ -220,9 +220,18 @@ class Life : public World {
     rest();
   }
 
+  // Who waits for slots in which order is memory only: whoever comes later may not be asked first.
+  void keep_places(State& fresh) const {
+    for (const auto& [rule, line] : state->lines())
+      for (const LineKey& place : line.order())
+        for (TargetIx t : line.find(place.resource)->targets)
+          if (TargetIx same = fresh.target(state->key_of(t))) fresh.wait_in_line(rule, place, same);
+  }
+
   // A workspace that comes from its rows looks at everything once.
   void check_that_it_rests() {
     std::unique_ptr<State> fresh = rows.load();
+    keep_places(*fresh);
     Changes changes;
     for (int i = 0; has_work(*fresh) && i < kTooMuch; ++i) {
       Tx tx(*fresh, now, uptime(), IdSource(now, mix64(static_cast<uint64_t>(i))), changes);
@@ -322,6 +331,8 @@ class Life : public World {
     now = now + seconds(1);
     CreateVersion c{.deployment = one_of(deployments_), .tag = fmt::format("v{}", ++tags_)};
     c.bypass_freeze = chance(10);
+    if (chance(20))
+      c.target_selector = chance(70) ? "resource.metadata['ring'] == 'a'" : "resource.name != 'r1'";
     versions_.push_back(VersionId{must(c)});
     return "publish " + c.tag;
   }

@@ -10,6 +10,7 @@
 
 #include "base/result.h"
 #include "model/entities.h"
+#include "model/version_settings.h"
 #include "state/state.h"
 
 namespace ctrlplane {
@@ -142,6 +143,12 @@ struct CreateVersion {
   std::vector<FreezeId> bypass_freeze_ids = {};  // only these
   // On which version of other deployments it depends: SetVersionDependency. All of it happens or nothing.
   std::vector<std::pair<DeploymentId, std::string>> dependencies = {};
+  std::optional<std::string> target_selector = {};        // none: for every target
+  std::optional<OnSelectorError> on_selector_error = {};  // none: as the workspace says
+  bool may_scope = true;  // has the actor the permission for it, where the workspace asks for one?
+};
+struct SetVersionSettings {
+  VersionSettings settings;
 };
 struct SetVersionStatus {
   VersionId id;
@@ -397,10 +404,10 @@ using Command =
                  DeleteDeployment, LinkDeployment, LinkEnvironment, CreateVersion, SetVersionStatus,
                  SetVersionDependency, DeleteVersionDependency, UpsertPolicy, DeletePolicy, SetApproval,
                  CreateSkip, DeleteSkip, CreateFreeze, UpdateFreeze, ThawFreeze, SetFreezeSettings,
-                 ActOnGroup, UpsertChannel, DeleteChannel, TestChannel, UpsertProvider, DeleteProvider,
-                 UpsertResource, DeleteResource, SetProviderResources, UpsertAgent, DeleteAgent, ClaimJob,
-                 ReportJob, Heartbeat, CancelJob, DecideJob, RedeployTarget, ForceDeploy, ClearRollback,
-                 BeginSend, FinishSend, Query>;
+                 SetVersionSettings, ActOnGroup, UpsertChannel, DeleteChannel, TestChannel, UpsertProvider,
+                 DeleteProvider, UpsertResource, DeleteResource, SetProviderResources, UpsertAgent,
+                 DeleteAgent, ClaimJob, ReportJob, Heartbeat, CancelJob, DecideJob, RedeployTarget,
+                 ForceDeploy, ClearRollback, BeginSend, FinishSend, Query>;
 
 struct Idempotency {
   Digest key;   // of actor, route and the client's key

@@ -25,10 +25,10 @@ bool has_active_jobs(const State& state, AgentId agent) {
 
 // Approvals, skips and dependencies of a version that goes.
 void erase_what_was_said(Tx& tx, VersionIx v) {
-  const VersionSlot said = tx.state.versions[v];
-  for (const Approval& a : said.approvals) tx.erase(a);
-  for (const PolicySkip& s : said.skips) tx.erase(s);
-  for (const VersionDependency& d : said.dependencies) tx.erase(d);
+  const VersionSlot& said = tx.state.versions[v];
+  for (const Approval& a : std::vector(said.approvals)) tx.erase(a);
+  for (const PolicySkip& s : std::vector(said.skips)) tx.erase(s);
+  for (const VersionDependency& d : std::vector(said.dependencies)) tx.erase(d);
 }
 
 }  // namespace

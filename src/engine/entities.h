@@ -27,6 +27,10 @@ Reply upsert_deployment(Tx& tx, const UpsertDeployment& c);
 Reply delete_deployment(Tx& tx, const DeleteDeployment& c);
 Reply link_deployment(Tx& tx, const LinkDeployment& c);
 Reply link_environment(Tx& tx, const LinkEnvironment& c);
+VersionSettings version_settings(const State& state);
+// May a version be scoped as the command says?
+Status valid_scope(const State& state, const CreateVersion& c);
+Reply set_version_settings(Tx& tx, const SetVersionSettings& c);
 Reply create_version(Tx& tx, const CreateVersion& c);
 Reply set_version_status(Tx& tx, const SetVersionStatus& c);
 Reply set_version_dependency(Tx& tx, const SetVersionDependency& c);

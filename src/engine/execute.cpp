@@ -61,6 +61,7 @@ struct Runner {
   Reply operator()(const UpdateFreeze& c) { return update_freeze(tx, c); }
   Reply operator()(const ThawFreeze& c) { return thaw_freeze(tx, c); }
   Reply operator()(const SetFreezeSettings& c) { return set_freeze_settings(tx, c); }
+  Reply operator()(const SetVersionSettings& c) { return set_version_settings(tx, c); }
   Reply operator()(const ActOnGroup& c) { return act_on_group(tx, c); }
   Reply operator()(const UpsertChannel& c) { return upsert_channel(tx, c); }
   Reply operator()(const DeleteChannel& c) { return delete_channel(tx, c); }

@@ -93,6 +93,7 @@ TargetExplained explain_target(const State& state, Time now, TargetIx target, si
   e.plan = plan(state, now, target);
   for (VersionIx v : state.deployments[slot.deployment].versions) {
     if (e.versions.size() == max_versions) break;
+    if (v != slot.current_version && !state.in_scope(v, target)) continue;
     e.versions.push_back(explain_version(state, now, target, v));
     if (v == slot.current_version) break;
   }
@@ -114,7 +115,9 @@ std::string why(const State& state, Time now, TargetIx target) {
                     [&]() -> const VersionExplained* {
                       size_t looked = 0;
                       for (VersionIx candidate : state.deployments[slot.deployment].versions) {
-                        if (candidate == slot.current_version || looked++ == kLooked) break;
+                        if (candidate == slot.current_version || looked == kLooked) break;
+                        if (!state.in_scope(candidate, target)) continue;
+                        ++looked;
                         v = explain_version(state, now, target, candidate);
                         if (is_blocked(v)) return &v;
                       }

@@ -20,11 +20,6 @@ bool in_scope(const State& state, const Freeze& f, TargetIx t) {
   return state.in_scope(f, state.at(t).deployment, state.at(t).environment);
 }
 
-VersionIx newest(const State& state, TargetIx t) {
-  const auto& versions = state.deployments[state.at(t).deployment].versions;
-  return versions.empty() ? VersionIx{} : versions.front();
-}
-
 void count_target(const State& state, const FreezeOutline& freeze, TargetIx t, uint64_t weight,
                   FreezeCount& count) {
   if (!in_scope(state, freeze.row, t)) return;
@@ -32,7 +27,7 @@ void count_target(const State& state, const FreezeOutline& freeze, TargetIx t, u
     count.targets += weight;
     return;
   }
-  const Match m = match_of(state, *freeze.selector, t, newest(state, t));
+  const Match m = match_of(state, *freeze.selector, t, state.newest_for(t));
   if (m == Match::kYes || m == Match::kError) count.targets += weight;
   if (m == Match::kError || freeze.selector->uses("version")) count.undetermined += weight;
 }

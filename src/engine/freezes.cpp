@@ -444,7 +444,7 @@ void note_bypass(Tx& tx, VersionIx v) {
   for (SystemIx s : tx.state.deployments[d].members.systems)
     for (EnvironmentIx e : tx.state.systems[s].environments) {
       TargetIx any;
-      tx.state.each_target_in(d, e, [&](TargetIx t) { any = t; });
+      tx.state.each_target_in(d, e, v, [&](TargetIx t) { any = t; });
       if (!any) continue;
       for (const policy::Covering& c : policy::freezes_over(tx.state, tx.now, any, v)) {
         const auto& selector = tx.state.freezes[c.freeze].selector;

@@ -44,6 +44,14 @@ constexpr std::string_view kSelectors[] = {
     "resource.metadata['ring'] == 'a'",
 };
 
+constexpr const char* kScopes[] = {
+    "resource.metadata['ring'] == 'a'",
+    "resource.metadata.ring == 'b' || environment.name == 'e0'",
+    "environment.description == 'gate'",
+    "deployment.description == 'gate' || resource.name == 'r1'",
+    "false",
+};
+
 class Life : public World {
  public:
   explicit Life(uint64_t seed) : random_(seed) {
@@ -76,6 +84,7 @@ class Life : public World {
         Plan here = plan(*state, now, t), there = plan(*fresh, now, same);
         if (!here.empty())
           wrong += fmt::format("{} has been left asleep ({})\n", name(key), words(*state, here));
+        wrong += scope_differences(*fresh, t, same);
         if (words(*state, here) != words(*fresh, there))
           wrong += fmt::format("{}: {} but cold: {}\n", name(key), words(*state, here), words(*fresh, there));
       }
@@ -97,6 +106,21 @@ class Life : public World {
                        p.start ? "starts " : "", p.deny ? "denies " : "",
                        p.version ? s.versions[p.version].row.tag : "nothing", p.waiting_for,
                        p.look_again ? format_rfc3339(*p.look_again) : "an event");
+  }
+
+  // Whom versions are for, from the bitmaps of both and from the selectors themselves.
+  std::string scope_differences(const State& fresh, TargetIx t, TargetIx same) const {
+    std::string wrong;
+    if (!state->at(t).exists) return wrong;
+    for (VersionIx v : state->deployments[state->at(t).deployment].versions) {
+      const Version& row = state->versions[v].row;
+      const Match m = state->scope_match(v, t);
+      const bool should =
+          m == Match::kYes || (m != Match::kNo && row.on_selector_error == OnSelectorError::kInclude);
+      if (state->in_scope(v, t) != should || fresh.in_scope(fresh.versions.find(row.id), same) != should)
+        wrong += fmt::format("{} is {}for {}\n", row.tag, should ? "" : "not ", name(state->key_of(t)));
+    }
+    return wrong;
   }
 
   void put_environment(int i, std::string description) {
@@ -134,6 +158,8 @@ class Life : public World {
     const int d = static_cast<int>(below(3));
     now = now + seconds(1);
     CreateVersion c{.deployment = deployments_[d], .tag = fmt::format("v{}", ++tags_)};
+    if (chance(30)) c.target_selector = kScopes[below(std::size(kScopes))];
+    if (c.target_selector && chance(30)) c.on_selector_error = OnSelectorError::kExclude;
     if (chance(15)) c.dependencies.push_back({deployments_[(d + 1) % 3], "!version.tag.endsWith('5')"});
     versions_.push_back(VersionId{must(c)});
     return "publish " + c.tag;

@@ -217,9 +217,9 @@ std::string describe(const State& state, const Plan& p) {
 }
 
 bool has_work(const State& state) {
-  return !state.settled() || policy::is_edited(state) || state.any_changed_pairs() || state.any_stranded() ||
-         state.any_unheard() || state.any_to_stop() || state.any_idle_slots() || state.any_dirty_groups() ||
-         state.any_dirty();
+  return !state.settled() || policy::is_edited(state) || state.any_changed_pairs() ||
+         state.any_changed_scopes() || state.any_stranded() || state.any_unheard() || state.any_to_stop() ||
+         state.any_idle_slots() || state.any_dirty_groups() || state.any_dirty();
 }
 
 bool work(Tx& tx) {
@@ -228,7 +228,7 @@ bool work(Tx& tx) {
     tx.state.advance(kMembershipUnit, gone);
     for (const TargetKey& key : gone) tx.erase(TargetState{.key = key});
     // Links and selectors decide whom rules look at, also where no target came or went.
-    if (tx.state.settled()) policy::note_edit(tx.state);
+    if (tx.state.settled() && tx.state.take_relinked()) policy::note_edit(tx.state);
     return true;
   }
   if (tx.state.any_to_stop()) {
@@ -241,6 +241,10 @@ bool work(Tx& tx) {
   }
   if (tx.state.any_changed_pairs()) {
     for (auto [d, e] : tx.state.take_changed_pairs()) policy::note_membership(tx.state, tx.now, d, e);
+    return true;
+  }
+  if (tx.state.any_changed_scopes()) {
+    for (auto [v, e] : tx.state.take_changed_scopes()) policy::note_scope(tx.state, tx.now, v, e);
     return true;
   }
   if (tx.state.any_idle_slots()) {

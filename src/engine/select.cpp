@@ -50,8 +50,9 @@ bool is_deployable(const State& state, const TargetSlot& target, VersionIx v) {
 bool is_good_lock(const State& state, TargetIx t, VersionIx v) {
   if (!v || state.versions[v].erased) return false;
   const VersionStatus status = state.versions[v].row.status;
-  if (status == VersionStatus::kReady) return true;
-  return status == VersionStatus::kPaused && state.at(t).current_version == v;
+  const bool runs_here = state.at(t).current_version == v;
+  if (status == VersionStatus::kReady) return runs_here || state.in_scope(v, t);
+  return status == VersionStatus::kPaused && runs_here;
 }
 
 bool is_denied(const TargetSlot& target, VersionIx v) {
@@ -89,6 +90,7 @@ Selection select_version(const State& state, Time now, TargetIx t, policy::Ask a
     }
     if (!(locks ? is_good_lock(state, t, v) : is_deployable(state, target, v)) || is_denied(target, v))
       continue;
+    if (!state.in_scope(v, t)) continue;
     // After a rollback only what has run here before is gone back to.
     if (is_behind_rollback(state, target, v) && !was_current(target, v)) continue;
     policy::Judgement j = policy::judge(state, now, t, v, waiver_for(state, t, v), ask);
@@ -103,13 +105,15 @@ Selection select_version(const State& state, Time now, TargetIx t, policy::Ask a
   }
   const VersionIx desired = target.desired_version;
   const bool desired_is_paused = desired && !state.versions[desired].erased &&
-                                 state.versions[desired].row.status == VersionStatus::kPaused;
+                                 state.versions[desired].row.status == VersionStatus::kPaused &&
+                                 state.in_scope(desired, t);
   if (!locks && desired_is_paused) return {Kind::kHold, {}, result.next_at};
   if (stands) return {Kind::kVersion, target.current_version, result.next_at};
   // What it should go back to is only not to be had now. A version that was ruled out meanwhile must not wait
   // for an agent until then.
   const bool desired_may_wait = !desired || desired == target.current_version ||
-                                (!state.versions[desired].erased && is_deployable(state, target, desired));
+                                (!state.versions[desired].erased && is_deployable(state, target, desired) &&
+                                 state.in_scope(desired, t));
   if (frozen && desired_may_wait) return {Kind::kHold, {}, result.next_at};
   return result;
 }

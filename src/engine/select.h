@@ -20,6 +20,7 @@ struct Selection {
 // Versions newer than the current one, newest first, and the first that every rule allows; older ones only
 // when the current one has become ineligible. A temporary no holds; only a permanent one moves a target back
 // to what it runs.
+// A version that is not for the target does not exist for it; one that it runs stays all the same.
 // With kLock: what a bracket group would lock; then nothing is held for.
 Selection select_version(const State& state, Time now, TargetIx t, policy::Ask ask = policy::Ask::kAll);
 

@@ -1,5 +1,6 @@
 // Versions: immutable builds whose status may change.
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include <fmt/core.h>
@@ -15,21 +16,27 @@ namespace ctrlplane {
 namespace {
 
 // Memory must not grow with history. A version that nothing refers to is kept in SQL only, once there are
-// kHotVersions newer ones that could be selected before it, or it is old and cannot be selected itself.
+// kHotVersions newer ones that could be selected before it wherever it is for, or it is old and cannot be
+// selected itself.
 void retire_old_versions(Tx& tx, DeploymentIx d) {
   const auto& list = tx.state.deployments[d].versions;
   if (list.size() <= kHotVersions) return;
   std::vector<Version> old;
   std::vector<PolicySkip> skips;  // nothing is left that they could let through
-  size_t selectable = 0;
+  size_t for_all = 0, scoped = 0;
+  std::map<std::string_view, size_t> for_the_same;
   for (size_t i = 0; i < list.size(); ++i) {
     const VersionSlot& v = tx.state.versions[list[i]];
-    bool can_go = selectable >= kHotVersions || v.row.status != VersionStatus::kReady;
+    const auto& selector = v.row.target_selector;
+    const size_t before_it = for_all + (selector ? for_the_same[*selector] : 0);
+    const bool can_go = before_it >= kHotVersions || v.row.status != VersionStatus::kReady ||
+                        (selector && scoped >= kHotScopedVersions);
     if (i >= kHotVersions && can_go && v.references == 0) {
       old.push_back(v.row);
       skips.insert(skips.end(), v.skips.begin(), v.skips.end());
     }
-    if (v.row.status == VersionStatus::kReady) ++selectable;
+    if (selector) ++scoped;
+    if (v.row.status == VersionStatus::kReady) ++(selector ? for_the_same[*selector] : for_all);
   }
   for (PolicySkip& s : skips) tx.erase(std::move(s));
   for (Version& v : old) {
@@ -87,6 +94,33 @@ Status valid_dependencies(const State& state, const CreateVersion& c) {
 
 }  // namespace
 
+VersionSettings version_settings(const State& state) {
+  auto it = state.settings.find(VersionSettings::kName);
+  return it == state.settings.end() ? VersionSettings{} : VersionSettings::from(it->second);
+}
+
+Status valid_scope(const State& state, const CreateVersion& c) {
+  if (!c.target_selector) {
+    if (c.on_selector_error) return invalid("onSelectorError", "needs a targetSelector");
+    return {};
+  }
+  if (c.target_selector->empty())
+    return invalid("targetSelector", "must not be empty; leave it out for all targets");
+  TRY(valid_selector("targetSelector", c.target_selector, Selector::Subject::kTarget));
+  if (version_settings(state).scope_needs_permission && !c.may_scope)
+    return fail(ErrorCode::kForbidden,
+                "in this workspace a version with a targetSelector needs deployment_version.scope");
+  return {};
+}
+
+Reply set_version_settings(Tx& tx, const SetVersionSettings& c) {
+  if (version_settings(tx.state) == c.settings) return Answer{};
+  Json value = c.settings.json();
+  tx.audit("version.settings", std::string(VersionSettings::kName), value.text());
+  tx.put(Setting{std::string(VersionSettings::kName), std::move(value)});
+  return Answer{};
+}
+
 Reply create_version(Tx& tx, const CreateVersion& c) {
   TRY(required_text("tag", c.tag));
   TRY(optional_text("name", c.name, kMaxName));
@@ -98,6 +132,7 @@ Reply create_version(Tx& tx, const CreateVersion& c) {
   if (!d) return fail(ErrorCode::kNotFound, fmt::format("no deployment {}", c.deployment.str()));
   TRY(valid_dependencies(tx.state, c));
   TRY(valid_bypass(tx.state, c));
+  TRY(valid_scope(tx.state, c));
   if (VersionIx other = tx.state.version_tagged(d, c.tag))
     return fail(ErrorCode::kConflict, fmt::format("tag '{}' exists already: version {}", c.tag,
                                                   tx.state.versions[other].row.id.str()));
@@ -112,6 +147,9 @@ Reply create_version(Tx& tx, const CreateVersion& c) {
   row.created_by = tx.actor;
   row.bypass_freeze = c.bypass_freeze;
   row.bypass_freeze_ids = c.bypass_freeze_ids;
+  row.target_selector = c.target_selector;
+  if (c.target_selector)
+    row.on_selector_error = c.on_selector_error.value_or(version_settings(tx.state).on_selector_error);
   tx.put(row);
   for (const auto& [on, selector] : c.dependencies) tx.put(VersionDependency{row.id, on, selector});
   if (row.bypass_freeze) note_bypass(tx, tx.state.versions.find(row.id));

@@ -133,6 +133,9 @@ struct Version {
   std::string created_by;  // the actor
   bool bypass_freeze = false;
   std::vector<FreezeId> bypass_freeze_ids = {};  // if it passes only these
+  // For which targets it exists; unset: for all. Never changes.
+  std::optional<std::string> target_selector = {};
+  OnSelectorError on_selector_error = OnSelectorError::kInclude;  // where the selector cannot be evaluated
   bool operator==(const Version&) const = default;
 };
 

@@ -24,6 +24,7 @@ constexpr std::array<std::string_view, 4> kOutboxStatus = {"pending", "sending",
 constexpr std::array<std::string_view, 5> kRole = {"viewer", "agent", "deployer", "operator", "admin"};
 constexpr std::array<std::string_view, 2> kApprovalStatus = {"approved", "rejected"};
 constexpr std::array<std::string_view, 4> kFreezeScope = {"workspace", "system", "environment", "deployment"};
+constexpr std::array<std::string_view, 2> kOnSelectorError = {"include", "exclude"};
 constexpr std::array<std::string_view, 3> kInFlight = {"finish_jobs", "finish_brackets", "cancel"};
 constexpr std::array<std::string_view, 8> kFreezeAction = {
     "scheduled", "activated", "extended", "modified", "thawed", "expired", "bypassed", "expiring_soon"};
@@ -53,6 +54,7 @@ std::string_view to_string(OutboxStatus s) { return kOutboxStatus[static_cast<si
 std::string_view to_string(Role r) { return kRole[static_cast<size_t>(r)]; }
 std::string_view to_string(ApprovalStatus s) { return kApprovalStatus[static_cast<size_t>(s)]; }
 std::string_view to_string(FreezeScope s) { return kFreezeScope[static_cast<size_t>(s)]; }
+std::string_view to_string(OnSelectorError e) { return kOnSelectorError[static_cast<size_t>(e)]; }
 std::string_view to_string(InFlight f) { return kInFlight[static_cast<size_t>(f)]; }
 std::string_view to_string(FreezeAction a) { return kFreezeAction[static_cast<size_t>(a)]; }
 std::string_view to_string(ChannelKind k) { return kChannelKind[static_cast<size_t>(k)]; }
@@ -93,6 +95,10 @@ std::optional<ApprovalStatus> parse_enum(std::string_view text) {
 template <>
 std::optional<FreezeScope> parse_enum(std::string_view text) {
   return find<FreezeScope>(kFreezeScope, text);
+}
+template <>
+std::optional<OnSelectorError> parse_enum(std::string_view text) {
+  return find<OnSelectorError>(kOnSelectorError, text);
 }
 template <>
 std::optional<InFlight> parse_enum(std::string_view text) {

@@ -40,6 +40,9 @@ enum class ApprovalStatus : uint8_t { kApproved, kRejected };
 
 enum class FreezeScope : uint8_t { kWorkspace, kSystem, kEnvironment, kDeployment };  // widest first
 
+// Is a version for a target on which its selector cannot be evaluated?
+enum class OnSelectorError : uint8_t { kInclude, kExclude };
+
 // What a freeze does about work that an agent already has.
 enum class InFlight : uint8_t { kFinishJobs, kFinishBrackets, kCancel };
 
@@ -90,6 +93,7 @@ std::string_view to_string(OutboxStatus s);
 std::string_view to_string(Role r);
 std::string_view to_string(ApprovalStatus s);
 std::string_view to_string(FreezeScope s);
+std::string_view to_string(OnSelectorError e);
 std::string_view to_string(InFlight f);
 std::string_view to_string(FreezeAction a);
 std::string_view to_string(ChannelKind k);
@@ -118,6 +122,8 @@ template <>
 std::optional<ApprovalStatus> parse_enum(std::string_view text);
 template <>
 std::optional<FreezeScope> parse_enum(std::string_view text);
+template <>
+std::optional<OnSelectorError> parse_enum(std::string_view text);
 template <>
 std::optional<InFlight> parse_enum(std::string_view text);
 template <>

@@ -90,24 +90,43 @@ GroupIx group_locking(const State& state, TargetIx target, VersionIx version) {
   return {};
 }
 
-Rank bracket_rank(const State& state, RuleId rule, EnvironmentIx environment, ResourceIx resource) {
-  Memo::BracketRanks& ranks = memo_of(state).bracket_ranks[{rule, environment}];
+namespace {
+
+// The versions that the group brings, if all of them are scoped.
+std::vector<VersionIx> limiting_scopes(const State& state, const GroupSlot& group) {
+  std::vector<VersionIx> scoped;
+  for (const MemberSlot& m : group.members) {
+    if (m.row.participation != Participation::kChanged || !m.version) continue;
+    if (!state.versions[m.version].scope) return {};
+    scoped.push_back(m.version);
+  }
+  std::sort(scoped.begin(), scoped.end());
+  return scoped;
+}
+
+}  // namespace
+
+Rank bracket_rank(const State& state, RuleId rule, EnvironmentIx environment, const GroupSlot& group) {
+  const std::vector<VersionIx> scoped = limiting_scopes(state, group);
+  Memo::BracketRanks& ranks = memo_of(state).bracket_ranks[{rule, environment, scoped}];
   if (ranks.epoch != state.membership_epoch() || ranks.policy_epoch != state.policy_epoch) {
     ranks = {state.membership_epoch(), state.policy_epoch, {}};
     std::vector<ResourceIx> resources;
-    state.each_pair([&](DeploymentIx, EnvironmentIx e, const std::vector<TargetIx>& targets) {
-      if (e != environment) return;
-      for (TargetIx t : targets)
-        if (const BoundRule* b = bracket_of(state, t); b && b->row->id == rule)
-          resources.push_back(state.at(t).resource);
-    });
+    auto look_at = [&](TargetIx t) {
+      if (const BoundRule* b = bracket_of(state, t); b && b->row->id == rule)
+        resources.push_back(state.at(t).resource);
+    };
+    for (VersionIx v : scoped) state.each_target_in(state.versions[v].deployment, environment, v, look_at);
+    if (scoped.empty())
+      state.each_pair([&](DeploymentIx, EnvironmentIx e, const std::vector<TargetIx>& targets) {
+        if (e == environment) std::for_each(targets.begin(), targets.end(), look_at);
+      });
     std::sort(resources.begin(), resources.end());
     resources.erase(std::unique(resources.begin(), resources.end()), resources.end());
     for (ResourceIx r : resources) ranks.hashes.push_back(hash_of(state.resources[r].row.id, rule));
     std::sort(ranks.hashes.begin(), ranks.hashes.end());
   }
-  auto at = std::lower_bound(ranks.hashes.begin(), ranks.hashes.end(),
-                             hash_of(state.resources[resource].row.id, rule));
+  auto at = std::lower_bound(ranks.hashes.begin(), ranks.hashes.end(), hash_of(group.row.resource, rule));
   return {static_cast<size_t>(at - ranks.hashes.begin()), ranks.hashes.size()};
 }
 

@@ -42,8 +42,9 @@ bool any_bracket_skips(const State& state, TargetIx target);
 // The group that has locked the version for the target; none.
 GroupIx group_locking(const State& state, TargetIx target, VersionIx version);
 
-// The group's place among the resources of its bracket in its environment.
-Rank bracket_rank(const State& state, RuleId rule, EnvironmentIx environment, ResourceIx resource);
+// The group's place among the resources of the bracket in the environment; if all it brings are scoped
+// versions: among those that one of them is for.
+Rank bracket_rank(const State& state, RuleId rule, EnvironmentIx environment, const GroupSlot& group);
 
 // A group's terms, as they were when its window closed: without selectors.
 BracketTerms terms_of(const BracketGroup& group);

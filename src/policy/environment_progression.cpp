@@ -25,8 +25,7 @@ class EnvironmentProgressionRule final : public Rule {
     if (auto statuses = body.maybe_statuses("successStatuses")) statuses_ = *std::move(statuses);
     plain_ = std::all_of(statuses_.begin(), statuses_.end(),
                          [](JobStatus s) { return s == JobStatus::kSuccessful; });
-    if (body.word("outOfScope", {"allow", "deny"}) == "deny")
-      body.complain("outOfScope", "versions have no scope yet, so nothing could be out of it");
+    out_of_scope_denies_ = body.word("outOfScope", {"allow", "deny"}) == "deny";
     if (body.flag("requireVerificationPassed", false))
       body.complain("requireVerificationPassed",
                     "verifications are not made yet, so nothing could pass them");
@@ -91,7 +90,11 @@ class EnvironmentProgressionRule final : public Rule {
     // Successes are counted as they come; other ends are looked for.
     auto success =
         plain_ ? q.state.successes(d, other, q.version) : q.state.endings(d, other, q.version, statuses_);
-    Proof p{.targets = q.state.targets_in(d, other), .succeeded = success.count, .latest = success.latest};
+    Proof p{.targets = q.state.targets_in(d, other, q.version),
+            .succeeded = success.count,
+            .latest = success.latest};
+    if (p.targets == 0 && out_of_scope_denies_ && q.candidate().target_selector)
+      return words(q, other, {.verdict = Verdict::kDenied}, p, "the version is for none of its targets");
     p.needed = static_cast<uint32_t>(std::ceil(p.targets * percentage_ / 100.0 - 1e-9));
     if (percentage_ > 0 && p.targets > 0) p.needed = std::max(p.needed, 1u);
     if (p.targets == 0 || p.needed == 0)
@@ -130,6 +133,7 @@ class EnvironmentProgressionRule final : public Rule {
   Duration soak_;
   std::optional<Duration> max_age_;
   bool any_ = false;
+  bool out_of_scope_denies_ = false;  // a scoped version has to be proved there too
 };
 
 }  // namespace

@@ -55,8 +55,9 @@ class GradualRolloutRule final : public Rule {
       if (q.words) e.unblock = "the bracket";
       return e;
     }
-    return turn_of(q, *q.state.groups[g].row.ready_at,
-                   bracket_rank(q.state, bracket.row->id, q.slot().environment, q.slot().resource));
+    const GroupSlot& group = q.state.groups[g];
+    return turn_of(q, *group.row.ready_at,
+                   bracket_rank(q.state, bracket.row->id, q.slot().environment, group));
   }
 
   Evaluation turn_of(const Question& q, Time start, Rank rank) const {

@@ -166,6 +166,8 @@ Judgement judge(const State& state, Time now, TargetIx target, VersionIx version
                 GroupIx group) {
   if (ask == Ask::kAll && frozen_by(state, now, target, version))
     return {.verdict = Verdict::kDenied, .frozen = true};
+  // Rules ask how many others the version is for; the end of the count wakes the target.
+  if (ask != Ask::kStart && state.is_counting(version)) return {.verdict = Verdict::kPending};
   const RuleSet& set = rules_of(state, target);
   Question q{.state = state, .now = now, .target = target, .version = version, .rules = &set, .group = group};
   const bool has_dependencies = !state.dependencies_of(version).empty();
@@ -232,6 +234,11 @@ std::vector<Explained> explain(const State& state, Time now, TargetIx target, Ve
              .group = group};
   Explained freeze{.type = "freeze", .evaluation = evaluate_freezes(q)};
   if (!freeze.evaluation.message.empty()) all.push_back(std::move(freeze));
+  if (state.is_counting(version)) {
+    Explained counting{.type = "targetSelector", .evaluation = {.verdict = Verdict::kPending}};
+    counting.evaluation.message = "the version's targets are being counted";
+    all.push_back(std::move(counting));
+  }
   bool dependencies_told = state.dependencies_of(version).empty();
   auto tell_dependencies = [&] {
     if (std::exchange(dependencies_told, true)) return;
@@ -288,7 +295,7 @@ void ask_again(State& state, Time now, std::optional<VersionIx> only, Fits&& fit
     const TargetSlot& asked = state.at(w.asked_for);
     if (!asked.exists || asked.environment != environment || asked.deployment != deployment) {
       // The one it was asked for is gone; others may wait for the same and have to ask for themselves.
-      state.mark_dirty_in(deployment, environment);
+      state.mark_version_dirty(version, environment);
       it = watched.erase(it);
       continue;
     }
@@ -299,7 +306,7 @@ void ask_again(State& state, Time now, std::optional<VersionIx> only, Fits&& fit
     Question q{.state = state, .now = now, .target = w.asked_for, .version = version, .rule = row};
     Evaluation e = w.rule->rule->evaluate(q);
     bool same = e.verdict == w.verdict && e.satisfied_at == w.satisfied_at && e.next_at == w.next_at;
-    if (!same) state.mark_dirty_in(deployment, environment);
+    if (!same) state.mark_version_dirty(version, environment);
     w.verdict = e.verdict;
     w.satisfied_at = e.satisfied_at;
     w.next_at = e.next_at;
@@ -378,6 +385,15 @@ const Rule* rule_of(const State& state, PolicyIx p, RuleId id) {
   for (size_t i = 0; i < rows.size(); ++i)
     if (rows[i].id == id) return compiled(state, p).rules[i].rule.get();
   return nullptr;
+}
+
+void note_scope(State& state, Time now, VersionIx version, EnvironmentIx environment) {
+  if (!state.versions.used(version) || !state.environments.used(environment)) return;
+  const Environment& row = state.environments[environment].row;
+  ask_again(state, now, version, [&](VersionIx, const Rule& rule) { return rule.looks_at_environment(row); });
+  Memo& memo = memo_of(state);
+  const size_t ranked = memo.ranks.erase({version, environment}) + memo.forget_brackets_of(version);
+  if (ranked > 0) state.mark_version_dirty(version, environment);
 }
 
 bool outlives_expiry(const State& state, SkipId id) {

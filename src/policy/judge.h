@@ -68,6 +68,8 @@ bool is_edited(const State& state);
 void note_edit(State& state);
 // Targets of (deployment, environment) came or went: shares and places have changed.
 void note_membership(State& state, Time now, DeploymentIx deployment, EnvironmentIx environment);
+// Targets of the environment have entered or left the version's scope.
+void note_scope(State& state, Time now, VersionIx version, EnvironmentIx environment);
 
 // Is the skip still needed after it has expired, for what runs thanks to it?
 bool outlives_expiry(const State& state, SkipId skip);

@@ -2,6 +2,7 @@
 // out from has changed.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <vector>
@@ -35,7 +36,14 @@ struct Memo {
     uint32_t policy_epoch = 0;
     std::vector<uint64_t> hashes;  // of the bracket's resources in the environment, sorted
   };
-  std::map<std::pair<RuleId, EnvironmentIx>, BracketRanks> bracket_ranks;
+  // With the versions whose scopes limit who takes part; without: everyone does.
+  std::map<std::tuple<RuleId, EnvironmentIx, std::vector<VersionIx>>, BracketRanks> bracket_ranks;
+  size_t forget_brackets_of(VersionIx v) {
+    return std::erase_if(bracket_ranks, [&](const auto& entry) {
+      const auto& scoped = std::get<2>(entry.first);
+      return std::find(scoped.begin(), scoped.end(), v) != scoped.end();
+    });
+  }
 
   // Rules about other environments that somebody waits for: what they last said.
   struct Watched {

@@ -71,9 +71,6 @@ TEST(ValidateRule, refuses_what_would_be_ignored) {
   EXPECT_EQ(complaint("sing", "{}"), "rules[3]: 'sing' is no kind of rule");
   EXPECT_EQ(complaint("rollback", R"({"onVerificationFailure":true})").substr(0, 39),
             "rules[3].rollback.onVerificationFailure");
-  EXPECT_NE(
-      complaint("environmentProgression", R"({"dependsOnEnvironmentSelector":"true","outOfScope":"deny"})"),
-      "");
 }
 
 TEST(CompileRule, what_cannot_be_read_is_no_rule) {

@@ -124,7 +124,7 @@ Time behind_since(const State& state, TargetIx target, VersionIx version) {
   for (VersionIx v : state.deployments[slot.deployment].versions) {
     if (v == slot.current_version || looked++ == kLooked) break;
     const bool denied = std::find(slot.denied.begin(), slot.denied.end(), v) != slot.denied.end();
-    if (state.versions[v].row.status == VersionStatus::kReady && !denied)
+    if (state.versions[v].row.status == VersionStatus::kReady && !denied && state.in_scope(v, target))
       since = std::min(since, state.versions[v].row.created_at);
   }
   return std::max(since, state.resources[slot.resource].row.created_at);

@@ -30,10 +30,10 @@ Rank rollout_rank(const State& state, TargetIx target, VersionIx version) {
   VersionId id = state.versions[version].row.id;
   Memo& memo = memo_of(state);
   Memo::Ranks& ranks = memo.ranks[{version, slot.environment}];
-  uint64_t epoch = state.membership_epoch(slot.deployment, slot.environment);
+  uint64_t epoch = state.membership_epoch(slot.deployment, slot.environment, version);
   if (ranks.epoch != epoch || ranks.version != id) {
     ranks = {.epoch = epoch, .version = id, .hashes = {}};
-    state.each_target_in(slot.deployment, slot.environment,
+    state.each_target_in(slot.deployment, slot.environment, version,
                          [&](TargetIx t) { ranks.hashes.push_back(rollout_hash(state.key_of(t), id)); });
     std::sort(ranks.hashes.begin(), ranks.hashes.end());
   }

@@ -1,5 +1,5 @@
 // A target's place in the roll-out of a version: its rank by hash among the targets of (deployment,
-// environment).
+// environment) that the version is for.
 #pragma once
 
 #include <cstdint>

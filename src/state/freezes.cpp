@@ -47,6 +47,7 @@ void State::put(const Freeze& row) {
   FreezeSlot& slot = freezes[f];
   if (!is_new) unindex_freeze(f);
   const bool changed = !is_new && !covers_the_same(slot.row, row);
+  const bool begins = row.activated_at && (is_new || !slot.row.activated_at);
   if (is_new || slot.row.selector != row.selector) slot.selector = compiled(row.selector);
   slot.row = row;
   slot.said = {};
@@ -55,6 +56,7 @@ void State::put(const Freeze& row) {
   index_freeze(f);
   if (changed) mark_scope_dirty(row);
   if (row.ended()) return;
+  if (begins) mark_queued_groups_dirty();
   if (!row.activated_at) timers.add(row.effective_at, TimerKind::kFreezeDue, row.id.uuid);
   if (row.warn_at) timers.add(*row.warn_at, TimerKind::kFreezeDue, row.id.uuid);
   if (row.expires_at) timers.add(*row.expires_at, TimerKind::kFreezeDue, row.id.uuid);

@@ -92,6 +92,13 @@ std::optional<GroupIx> State::pop_dirty_group() {
   return std::nullopt;
 }
 
+// What a freeze does not cover passes by what it holds.
+void State::mark_queued_groups_dirty() {
+  groups.each([&](GroupIx g, const GroupSlot& slot) {
+    if (slot.row.status == GroupStatus::kQueued) mark_group_dirty(g);
+  });
+}
+
 void State::mark_groups_dirty(ResourceIx r) {
   for (GroupIx g : resources[r].groups) mark_group_dirty(g);
 }

@@ -163,6 +163,7 @@ void State::resource_changed(ResourceIx r) {
   for (EnvironmentIx e : es) each_deployment_of(e, [&](DeploymentIx d) { sync_target(d, e, r); });
   if (!resources[r].targets.empty()) ++membership_changes_;
   for (TargetIx t : resources[r].targets) {
+    for (VersionIx v : deployments[targets_[t.n].deployment].scoped) rescope(v, t);
     targets_[t.n].policy_epoch = 0;  // other policies may match now, with other members
     recall_held(t);
     mark_dirty(t);
@@ -180,7 +181,7 @@ void State::resource_leaves(ResourceIx r) {
 // ---- Many resources: in slices -----------------------------------------------------------------------
 
 void State::enqueue(Work work) {
-  if (work.kind != Work::Kind::kLink && work.kind != Work::Kind::kLimit) {
+  if (work.kind == Work::Kind::kDeployment || work.kind == Work::Kind::kEnvironment) {
     MemberSet& m = work.kind == Work::Kind::kDeployment ? deployments[work.deployment].members
                                                         : environments[work.environment].members;
     if (m.queued)  // start over: what the walk has done so far used the old selector
@@ -190,6 +191,7 @@ void State::enqueue(Work work) {
     m.queued = true;
     m.walked = false;
   }
+  relinked_ |= work.kind != Work::Kind::kScope;
   work_.push_back(std::move(work));
 }
 
@@ -205,7 +207,10 @@ void State::remove_for_good(TargetIx t) {
   remove_target(t);
   // A parent made again under the same id: the row may be that of the new target by now.
   TargetIx heir = target(key);
-  if (had_row && !(heir && targets_[heir.n].has_row)) orphans_.insert(key);
+  if (had_row && !(heir && targets_[heir.n].has_row)) {
+    orphans_.insert(key);
+    relinked_ = true;
+  }
 }
 
 // Chooses the resources to look at. Those that come or change from here on are looked at when they do.
@@ -215,6 +220,14 @@ void State::begin(Work& work) {
     Limit& limit = limits_.at(work.rule);
     limit.walked = true;
     if (limit.selector) walk.among = candidates(*limit.selector, Sought::kYesOrError);
+    return;
+  }
+  if (work.kind == Work::Kind::kScope) {
+    VersionScope& scope = *versions[versions.find(work.version)].scope;
+    scope.walked = true;
+    const Roaring& all = deployments[work.deployment].members.resources;
+    auto some = scope.selector ? candidates(*scope.selector, Sought::kAllButNo) : std::nullopt;
+    walk.among = some ? *some & all : all;
     return;
   }
   if (work.kind == Work::Kind::kLink) {
@@ -255,6 +268,13 @@ void State::visit(const Work& work, ResourceIx r, size_t& budget) {
     }
     case Work::Kind::kLink: sync_target(work.deployment, work.environment, r); break;
     case Work::Kind::kLimit: count_in_limit(limits_.at(work.rule), r); break;
+    case Work::Kind::kScope: {
+      const VersionIx v = versions.find(work.version);
+      spend(resources[r].targets.size());
+      for (TargetIx t : resources[r].targets)
+        if (targets_[t.n].deployment == work.deployment) rescope(v, t);
+      break;
+    }
   }
 }
 
@@ -269,6 +289,7 @@ bool State::step(Work& work, size_t& budget) {
     }
     return true;
   }
+  if (work.kind == Work::Kind::kScope && !versions.find(work.version)) return true;
   if (!work.walk) begin(work);
   return walk(*work.walk, budget, [&](ResourceIx r) { visit(work, r, budget); });
 }
@@ -282,6 +303,8 @@ void State::finish(const Work& work) {
     deployments.release(work.deployment);
   } else if (work.kind == Work::Kind::kLimit) {
     limits_.at(work.rule).counting = false;
+  } else if (work.kind == Work::Kind::kScope) {
+    if (VersionIx v = versions.find(work.version)) scope_counted(v);
   } else if (work.kind == Work::Kind::kEnvironment) {
     EnvironmentSlot& e = environments[work.environment];
     e.members.queued = false;

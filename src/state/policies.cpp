@@ -77,7 +77,7 @@ void State::put(const Approval& row) {
   if (!v) return;
   put_sorted(versions[v].approvals, row, key_of_approval);
   if (EnvironmentIx e = environments.find(row.environment))
-    mark_dirty_in(versions[v].deployment, e);
+    mark_version_dirty(v, e);
   else
     unheard_from_ = 0;  // loaded: the environment went, and the row was to go too
 }
@@ -86,7 +86,7 @@ void State::erase(const Approval& row) {
   VersionIx v = versions.find(row.version);
   if (!v) return;
   erase_sorted(versions[v].approvals, row, key_of_approval);
-  if (EnvironmentIx e = environments.find(row.environment)) mark_dirty_in(versions[v].deployment, e);
+  if (EnvironmentIx e = environments.find(row.environment)) mark_version_dirty(v, e);
 }
 
 std::span<const Approval> State::approvals_of(VersionIx v, EnvironmentIx e) const {
@@ -106,10 +106,8 @@ void State::mark_skip_dirty(VersionIx v, const PolicySkip& row) {
   if (r) {
     for (TargetIx t : resources[r].targets)
       if (targets_[t.n].deployment == d && (!e || targets_[t.n].environment == e)) mark_dirty(t);
-  } else if (e) {
-    mark_dirty_in(d, e);
   } else {
-    mark_deployment_dirty(d);
+    mark_wherever_it_runs(v, e);
   }
 }
 
@@ -146,14 +144,14 @@ void State::put(const VersionDependency& row) {
   VersionIx v = versions.find(row.version);
   if (!v) return;
   put_sorted(versions[v].dependencies, row, key_of_dependency);
-  mark_deployment_dirty(versions[v].deployment);
+  mark_version_dirty(v);
 }
 
 void State::erase(const VersionDependency& row) {
   VersionIx v = versions.find(row.version);
   if (!v) return;
   erase_sorted(versions[v].dependencies, row, key_of_dependency);
-  mark_deployment_dirty(versions[v].deployment);
+  mark_version_dirty(v);
 }
 
 void State::forget_what_was_said(VersionIx v) {

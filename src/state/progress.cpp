@@ -57,7 +57,8 @@ State::Success State::successes(DeploymentIx d, EnvironmentIx e, VersionIx v) co
     tally.latest = Time{INT64_MIN};
     for (TargetIx t : p->targets)
       each_version_of(targets_[t.n].past, [&](const PastVersionIx& past) {
-        if (past.version == v) tally.latest = std::max(tally.latest, past.first_success);
+        if (past.version == v && is_counted_in(v, t))
+          tally.latest = std::max(tally.latest, past.first_success);
       });
     tally.stale = false;
   }
@@ -74,6 +75,7 @@ State::Success State::endings(DeploymentIx d, EnvironmentIx e, VersionIx v,
   if (!is_new) return it->second;
   Success& found = it->second;
   for (TargetIx t : p->targets) {
+    if (!is_counted_in(v, t)) continue;
     auto first = first_ending(targets_[t.n], v, bits);
     if (first) found.latest = found.count++ == 0 ? *first : std::max(found.latest, *first);
   }
@@ -94,12 +96,14 @@ void State::enter_pair(TargetIx t) {
   p.ended.clear();
   p.epoch = ++membership_changes_;
   changed_pairs_.insert({slot.deployment, slot.environment});
+  enter_scopes(t);
   count_past(t);
 }
 
 void State::leave_pair(TargetIx t) {
   const TargetSlot& slot = targets_[t.n];
   discount_past(t);
+  leave_scopes(t);
   auto it = pairs_.find({slot.deployment, slot.environment});
   Pair& p = it->second;
   const TargetIx moved = p.targets.back();
@@ -114,11 +118,12 @@ void State::leave_pair(TargetIx t) {
   if (p.targets.empty()) pairs_.erase(it);
 }
 
-void State::count_past(TargetIx t) {
+void State::count_past(TargetIx t, std::optional<VersionIx> only) {
   const TargetSlot& slot = targets_[t.n];
   if (slot.past.empty()) return;
   Pair& p = pairs_.at({slot.deployment, slot.environment});
   each_version_of(slot.past, [&](const PastVersionIx& past) {
+    if ((only && past.version != *only) || !is_counted_in(past.version, t)) return;
     Tally& tally = p.successes[past.version];
     // Stale, it is too late rather than too early: only recounting says what it is without the one that left.
     tally.latest = tally.count == 0 ? past.first_success : std::max(tally.latest, past.first_success);
@@ -126,11 +131,12 @@ void State::count_past(TargetIx t) {
   });
 }
 
-void State::discount_past(TargetIx t) {
+void State::discount_past(TargetIx t, std::optional<VersionIx> only) {
   const TargetSlot& slot = targets_[t.n];
   if (slot.past.empty()) return;
   Pair& p = pairs_.at({slot.deployment, slot.environment});
   each_version_of(slot.past, [&](const PastVersionIx& past) {
+    if ((only && past.version != *only) || !is_counted_in(past.version, t)) return;
     auto it = p.successes.find(past.version);
     CHECK(it != p.successes.end() && it->second.count > 0, "successes out of step");
     if (--it->second.count == 0)

@@ -112,6 +112,7 @@ void State::put(const Environment& row) {
   slot.row = row;
   shared_parts_.clear();
   new_policy_epoch();
+  if (!is_new) recount_where("environment", {});
   if (!reselect) return;
   slot.members.selector = compiled(row.resource_selector, Selector::Subject::kResource);
   enqueue({Work::Kind::kEnvironment, {}, e});
@@ -140,6 +141,7 @@ void State::put(const Deployment& row) {
   shared_parts_.clear();
   new_policy_epoch();
   mark_deployment_dirty(d);
+  recount_where("deployment", d);
   if (!reselect) return;
   slot.members.selector = compiled(row.resource_selector, Selector::Subject::kResource);
   enqueue({Work::Kind::kDeployment, d, {}});
@@ -193,27 +195,29 @@ void State::put(const Version& row) {
   }
   versions[v].row = row;
   index_version(v);
-  mark_deployment_dirty(d);
+  if (row.target_selector && !versions[v].scope) make_scope(v);
+  mark_wherever_it_runs(v);
 }
 
 // Another version will have its slot.
 void State::release_version(VersionIx v) {
   std::erase_if(shared_parts_, [&](const auto& entry) { return entry.first.v == v; });
+  const DeploymentIx d = versions[v].deployment;
+  if (versions[v].scope && deployments.used(d)) std::erase(deployments[d].scoped, v);
   versions.release(v);
 }
 
 void State::erase(const Version& row) {
   VersionIx v = versions.find(row.id);
   if (!v) return;
-  DeploymentIx d = versions[v].deployment;
   unindex_version(v);
   forget_what_was_said(v);
   versions.forget(row.id);
+  if (!row.retired) mark_wherever_it_runs(v);
   if (versions[v].references == 0)
     release_version(v);
   else
     versions[v].erased = true;
-  if (!row.retired) mark_deployment_dirty(d);
 }
 
 void State::set_version_ref(VersionIx& slot, VersionIx to) {

@@ -17,6 +17,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <roaring/roaring.hh>
@@ -25,181 +26,10 @@
 #include "state/limits.h"
 #include "state/resource_index.h"
 #include "state/selector.h"
-#include "state/slots.h"
+#include "state/tables.h"
 #include "state/timers.h"
 
 namespace ctrlplane {
-
-struct SystemSlot {
-  System row;
-  std::vector<DeploymentIx> deployments;
-  std::vector<EnvironmentIx> environments;
-};
-
-// A deployment's or environment's side of membership.
-struct MemberSet {
-  std::optional<Selector> selector;  // nullopt matches nothing
-  Roaring resources;                 // by ResourceIx
-  std::vector<SystemIx> systems;
-  bool leaving = false;  // deleted; its targets are being taken down
-  bool queued = false;   // a recomputation is under way
-  bool walked = false;   // and has begun: it will not see resources that come now
-};
-
-struct EnvironmentSlot {
-  Environment row;
-  MemberSet members;
-};
-
-struct DeploymentSlot {
-  Deployment row;
-  MemberSet members;
-  std::optional<Selector> agent_selector;
-  std::vector<VersionIx> versions;  // the hot ones, newest first
-  std::vector<TargetIx> targets;
-};
-
-// What src/policy makes of a policy's row: nothing is known of it here.
-struct CompiledPolicy {
-  virtual ~CompiledPolicy() = default;
-};
-
-struct PolicySlot {
-  Policy row;
-  mutable std::shared_ptr<const CompiledPolicy> compiled;  // made when first asked for; goes with the row
-};
-
-struct VersionSlot {
-  Version row;
-  DeploymentIx deployment;
-  std::vector<Approval> approvals;              // by environment, then actor
-  std::vector<PolicySkip> skips;                // by id
-  std::vector<VersionDependency> dependencies;  // by the other deployment's id
-  uint32_t references = 0;  // from targets (desired, current, past, denied, last, endings) and live jobs
-  bool erased = false;      // no candidate any more; the slot goes with the last reference
-};
-
-// A context part that is known to be stored, while it is fresh.
-struct StoredPart {
-  Digest digest;
-  Time at;  // of the put
-  bool fresh(Time now) const { return now - at < kPartFresh; }
-};
-
-struct ResourceSlot {
-  Resource row;
-  std::vector<TargetIx> targets;
-  std::vector<GroupIx> groups;     // of brackets, oldest first
-  std::optional<StoredPart> part;  // of its dispatch context, until the row changes
-};
-
-struct AgentSlot {
-  JobAgent row;
-  std::set<JobId> pending;                         // jobs it has not been handed yet, oldest first
-  std::map<std::string, std::set<JobId>> claimed;  // by instance: handed over, not yet reported on
-  std::set<JobId> held;                            // likewise, but refused when it was asked for: set_aside
-};
-
-// A freeze that is not retired.
-struct FreezeSlot {
-  Freeze row;
-  std::optional<Selector> selector;                     // none: all in scope
-  std::vector<std::optional<Selector>> span_selectors;  // of row.spans
-  // What the selector last said: asked of one target about several versions it need not be evaluated again.
-  struct Said {
-    uint64_t epoch = 0;  // State::rows_epoch then
-    TargetIx target;
-    VersionIx version;
-    bool match = false;
-  };
-  mutable Said said;
-};
-
-struct MemberSlot {
-  BracketMember row;
-  VersionIx version, next_version, previous;
-};
-
-// A bracket group that has not ended, or whose end still rules versions out.
-struct GroupSlot {
-  BracketGroup row;
-  std::vector<MemberSlot> members;  // by deployment id
-  ResourceIx resource;              // none once it is gone
-  bool dirty = false;
-
-  const MemberSlot* member(DeploymentId d) const {
-    for (const MemberSlot& m : members)
-      if (m.row.deployment == d) return &m;
-    return nullptr;
-  }
-};
-
-inline constexpr Duration kNoLease{std::numeric_limits<int64_t>::max()};
-
-struct JobSlot {
-  Job row;
-  TargetIx target;                  // none once the target is gone
-  VersionIx version;                // what it deploys: stays known while it runs
-  JobIx next_on_target;             // the other jobs of the attempt
-  Duration lease_until = kNoLease;  // of uptime; heartbeats are memory only
-};
-
-struct PastVersionIx {
-  VersionIx version;
-  Time first_success;
-  bool operator==(const PastVersionIx&) const = default;
-};
-
-struct EndingIx {
-  VersionIx version;
-  JobStatus status;
-  Time first_at;
-  bool operator==(const EndingIx&) const = default;
-};
-
-struct TargetSlot {
-  DeploymentIx deployment;
-  EnvironmentIx environment;
-  ResourceIx resource;
-  uint32_t at_in_deployment = 0;
-  uint32_t at_in_pair = 0;  // while it exists
-  JobIx first_job;          // live jobs: one active release at most
-  VersionIx desired_version;
-  VersionIx current_version;
-  VersionIx last_version;     // of last_job
-  ReleaseId desired_release;  // nil = none
-  ReleaseId current_release;
-  ReleaseId chain_release;
-  JobId last_job;
-  Time current_since;
-  Time last_ended_at;
-  Time wake_at = Time::never();  // the earliest timer that is set for it
-  std::vector<PastVersionIx> past;
-  std::vector<VersionIx> denied;  // by a rollback rule
-  std::vector<EndingIx> endings;  // of attempts that were not successful
-  // Its policies as a number that src/policy gave them. Good only while policy_epoch is State's.
-  mutable uint32_t policy_set = 0;
-  mutable uint32_t policy_epoch = 0;
-  uint16_t attempts = 0;
-  JobStatus last_status = JobStatus::kPending;
-  bool exists = false;   // selectors and links hold now
-  bool has_row = false;  // something is stored about it
-  bool dirty = false;
-};
-
-// A walk over resources that can pause.
-struct ResourceWalk {
-  std::optional<Roaring> among;  // nullopt: all there are
-  uint32_t next = 0;
-};
-
-struct IdempotencySlot {
-  Digest body;
-  int64_t status;
-  Uuid subject;
-  std::string reply;
-  Time created_at;
-};
 
 class State {
  public:
@@ -274,6 +104,24 @@ class State {
   const PolicySkip* skip(SkipId id) const;
   // The policy that has the rule.
   PolicyIx policy_of(RuleId rule) const;
+
+  // ---- Whom a version is for (scopes.cpp) ----------------------------------------------------------------
+  // For a target out of its scope a version does not exist. Exact also while its targets are being counted.
+  bool in_scope(VersionIx v, TargetIx t) const {
+    const VersionScope* s = versions[v].scope.get();
+    return !s || (s->counting ? s->holds(match_on(*s, t)) : s->targets.contains(t.n));
+  }
+  // What its selector says there; kYes where it has none.
+  Match scope_match(VersionIx v, TargetIx t) const;
+  // Until this is over nobody knows how many others it is for.
+  bool is_counting(VersionIx v) const { return versions[v].scope && versions[v].scope->counting; }
+  // The newest that is for this target, whatever its status. None: there is no such version.
+  VersionIx newest_for(TargetIx t) const;
+  // Scopes that targets of the environment have entered or left since this was last asked.
+  std::vector<std::pair<VersionIx, EnvironmentIx>> take_changed_scopes();
+  bool any_changed_scopes() const { return !changed_scopes_.empty(); }
+  // Whom something about the version concerns, in one environment or all.
+  void mark_version_dirty(VersionIx v, EnvironmentIx e = {});
 
   // ---- Freezes (freezes.cpp) ---------------------------------------------------------------------------
   bool any_open_freezes() const { return !open_freezes_.empty(); }
@@ -355,6 +203,14 @@ class State {
     if (const Pair* p = pair(d, e))
       for (TargetIx t : p->targets) fn(t);
   }
+  // The same of those that the version is for.
+  uint32_t targets_in(DeploymentIx d, EnvironmentIx e, VersionIx v) const;
+  template <class Fn>
+  void each_target_in(DeploymentIx d, EnvironmentIx e, VersionIx v, Fn&& fn) const {
+    if (!versions[v].scope) return each_target_in(d, e, fn);
+    for (uint32_t n : versions[v].scope->targets)
+      if (targets_[n].environment == e) fn(TargetIx{n});
+  }
   // fn(DeploymentIx, EnvironmentIx, their existing targets) for each pair that has had any.
   template <class Fn>
   void each_pair(Fn&& fn) const {
@@ -362,9 +218,11 @@ class State {
   }
   // Another number whenever that set changes; the same number is always the same set. 0: it is empty.
   uint64_t membership_epoch(DeploymentIx d, EnvironmentIx e) const;
+  // The same of those that the version is for.
+  uint64_t membership_epoch(DeploymentIx d, EnvironmentIx e, VersionIx v) const;
   // Another number whenever any such set changes, or the labels of somebody in one do.
   uint64_t membership_epoch() const { return membership_changes_; }
-  // Among these targets: those where the version was current once, and the latest of their first successes.
+  // Among those that it is for: where the version was current once, and the latest of their first successes.
   struct Success {
     uint32_t count = 0;
     Time latest;
@@ -384,6 +242,8 @@ class State {
   // All of it at once: for a state that is being loaded.
   void derive();
   bool settled() const { return work_.empty() && orphans_.empty(); }
+  // Was any of it more than counting whom versions are for, since this was last asked?
+  bool take_relinked() { return std::exchange(relinked_, false); }
 
   // Approvals and skips in environments that are gone: their rows are to be erased. Looks at up to `budget`
   // versions; there is more to look at until any_unheard() says no.
@@ -427,10 +287,11 @@ class State {
 
  private:
   struct Work {
-    enum class Kind : uint8_t { kDeployment, kEnvironment, kLink, kLimit } kind;
+    enum class Kind : uint8_t { kDeployment, kEnvironment, kLink, kLimit, kScope } kind;
     DeploymentIx deployment;
     EnvironmentIx environment;
     RuleId rule = {};
+    VersionId version = {};
     std::optional<ResourceWalk> walk = {};  // once it has begun
   };
   struct TargetIxKey {
@@ -529,6 +390,22 @@ class State {
   void mark_skip_dirty(VersionIx v, const PolicySkip& row);
   uint32_t unheard_from_ = UINT32_MAX;  // the version from which on such rows have not been looked for
 
+  // scopes.cpp
+  void mark_wherever_it_runs(VersionIx v, EnvironmentIx e = {});  // also those out of its scope by now
+  Match match_on(const VersionScope& s, TargetIx t) const;
+  void make_scope(VersionIx v);
+  void recount(VersionIx v);
+  void recount_where(std::string_view variable, DeploymentIx d);
+  void rescope(VersionIx v, TargetIx t);
+  void enter_scopes(TargetIx t);
+  void leave_scopes(TargetIx t);
+  void set_in_scope(VersionIx v, TargetIx t, bool in);
+  void scope_counted(VersionIx v);
+  bool is_counted_in(VersionIx v, TargetIx t) const {
+    return !versions[v].scope || versions[v].scope->targets.contains(t.n);
+  }
+  std::set<std::pair<VersionIx, EnvironmentIx>> changed_scopes_;
+
   // freezes.cpp
   using FreezesByScope = boost::unordered_flat_map<Uuid, std::vector<FreezeIx>, UuidHash>;
   template <class Fn>
@@ -552,6 +429,7 @@ class State {
   void release_members(GroupSlot& slot);
   void leave_groups(ResourceIx r);
   void mark_groups_dirty(ResourceIx r);
+  void mark_queued_groups_dirty();
   std::deque<GroupId> dirty_groups_;
   std::map<std::pair<RuleId, ResourceId>, Quarantine> quarantines_;
 
@@ -586,8 +464,8 @@ class State {
   const Pair* pair(DeploymentIx d, EnvironmentIx e) const;
   void enter_pair(TargetIx t);
   void leave_pair(TargetIx t);
-  void count_past(TargetIx t);
-  void discount_past(TargetIx t);
+  void count_past(TargetIx t, std::optional<VersionIx> only = {});
+  void discount_past(TargetIx t, std::optional<VersionIx> only = {});
   void replace_past(TargetIx t, const std::vector<PastVersion>& past);
   void replace_denied(TargetIx t, const std::vector<VersionId>& denied);
   void replace_endings(TargetIx t, const std::vector<Ending>& endings);
@@ -618,6 +496,7 @@ class State {
   size_t target_count_ = 0;
 
   std::deque<Work> work_;
+  bool relinked_ = false;
   std::set<TargetKey> orphans_;             // stored rows of targets whose parents are gone
   std::multimap<TargetKey, JobIx> adrift_;  // live jobs without a target, should it come back
   std::deque<JobId> stranded_;

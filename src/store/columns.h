@@ -128,6 +128,8 @@ void describe(V& v, E& e, const Version*) {
   v.col("created_by", e.created_by);
   v.col("bypass_freeze", e.bypass_freeze);
   v.col("bypass_freeze_ids", e.bypass_freeze_ids);
+  v.col("target_selector", e.target_selector);
+  v.col("on_selector_error", e.on_selector_error);
 }
 
 template <class V, class E>

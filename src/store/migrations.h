@@ -49,6 +49,8 @@ extern const std::string_view kSqliteSchema6;
 extern const std::string_view kPostgresSchema6;
 extern const std::string_view kSqliteSchema7;
 extern const std::string_view kPostgresSchema7;
+extern const std::string_view kSqliteSchema8;
+extern const std::string_view kPostgresSchema8;
 
 const std::vector<Migration>& migrations();
 

@@ -50,7 +50,7 @@ def test_ownership_passes_both_ways_between_programs_a_migration_apart(postgres,
 
         tomorrow = start(database, NEXT)
         assert schema_of(tomorrow) == schema_of(today) + 1
-        assert sql("SELECT version, min_binary FROM schema_info") == "8|7"
+        assert sql("SELECT version, min_binary FROM schema_info") == "9|8"
         tomorrow.client().workspace(ws).make_system("through tomorrow's")
         sql(f"UPDATE system SET motto = 'kept' WHERE id = '{first}'")
 
@@ -77,8 +77,8 @@ def test_ownership_passes_both_ways_between_programs_a_migration_apart(postgres,
 def test_a_program_that_is_too_old_says_so_and_does_not_start(postgres, database):
     tomorrow = start(database, NEXT)
     assert tomorrow.stop() == 0
-    postgres.sql(database.rsplit("/", 1)[1], "UPDATE schema_info SET min_binary = 8")
-    with pytest.raises(AssertionError, match="needs a binary that knows schema 8"):
+    postgres.sql(database.rsplit("/", 1)[1], "UPDATE schema_info SET min_binary = 9")
+    with pytest.raises(AssertionError, match="needs a binary that knows schema 9"):
         start(database, harness.BINARY)
     tomorrow.start()
     tomorrow.kill()

@@ -172,6 +172,22 @@ std::string describe_policies(World& world) {
   return lines_or_nothing(lines);
 }
 
+std::string describe_scope(World& world, VersionIx version) {
+  const State& state = world.state();
+  if (!version) return "no version\n";
+  const VersionScope* scope = state.versions[version].scope.get();
+  if (!scope) return "all targets\n";
+  std::vector<std::string> lines;
+  for (uint32_t n : scope->targets | scope->undetermined) {
+    std::string line = world.names.of(state.key_of({n}));
+    if (!scope->targets.contains(n)) line += " left out";
+    if (scope->undetermined.contains(n)) line += " undetermined";
+    lines.push_back(line);
+  }
+  std::sort(lines.begin(), lines.end());
+  return lines_or_nothing(lines);
+}
+
 std::string describe_why(World& world, const TargetKey& key) {
   const State& state = world.state();
   TargetIx t = state.target(key);

@@ -18,6 +18,7 @@ std::string describe_deliveries(World& world);
 std::string describe_audit(World& world);
 std::string describe_policies(World& world);
 // Why the target is where it is: the summary, and for each candidate the verdict and what stands in its way.
+std::string describe_scope(World& world, VersionIx version);
 std::string describe_why(World& world, const TargetKey& key);
 // The dispatch context as it was stored with the job: one member a line.
 std::string describe_context(World& world, const Job& job);

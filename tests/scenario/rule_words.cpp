@@ -31,9 +31,10 @@ Status approvals(Words& words, JsonWriter& w) {
   return {};
 }
 
-// `after <environment selector> [on 75%] [with successful,skipped] [soak 30m] [max age 24h] [any]`
+// `after <environment selector> [on 75%] [with successful,skipped] [soak 30m] [max age 24h] [any]
+// [strictly]`
 Status progression(Words& words, JsonWriter& w) {
-  w.member("dependsOnEnvironmentSelector", words.until({"on", "with", "soak", "max", "any"}));
+  w.member("dependsOnEnvironmentSelector", words.until({"on", "with", "soak", "max", "any", "strictly"}));
   if (words.take("on")) {
     std::string share = TRY(words.next("a percentage"));
     if (!share.ends_with('%')) return mistake(fmt::format("'{}' is no percentage", share));
@@ -43,6 +44,7 @@ Status progression(Words& words, JsonWriter& w) {
   if (words.take("soak")) w.member("minimumSoakTimeMinutes", TRY(in_units(words, minutes(1))));
   if (words.take("max age")) w.member("maximumAgeHours", TRY(in_units(words, hours(1))));
   if (words.take("any")) w.member("mode", "any");
+  if (words.take("strictly")) w.member("outOfScope", "deny");
   return {};
 }
 

@@ -218,13 +218,14 @@ Output remove(Call& call) {
   return "deleted\n";
 }
 
-// `publish api v1 [building] [bypassing freezes | bypassing only F,G] [created day 1 08:00] [config {..}]`;
-// the tag may be a range.
+// `publish api v1 [building] [bypassing freezes | bypassing only F,G] [created day 1 08:00]
+// [config {..} | [strictly] where <selector>]`; the tag may be a range.
 Output publish(Call& call) {
   std::string deployment = TRY(call.words.next("a deployment"));
   CreateVersion c{.deployment = call.world.names.id<DeploymentId>(deployment)};
   c.tag = TRY(call.words.next("a tag"));
-  if (std::string status = call.words.until({"bypassing", "created", "config"}); !status.empty()) {
+  if (std::string status = call.words.until({"bypassing", "created", "config", "strictly", "where"});
+      !status.empty()) {
     auto parsed = parse_enum<VersionStatus>(status);
     if (!parsed) return mistake(fmt::format("'{}' is no version status", status));
     c.status = *parsed;
@@ -232,6 +233,8 @@ Output publish(Call& call) {
   TRY(read_bypass(call, c));
   if (call.words.take("created")) c.created_at = call.world.wall_at(TRY(call.words.instant()));
   if (call.words.take("config")) c.agent_config = TRY(read_json(call.words.rest()));
+  if (call.words.take("strictly")) c.on_selector_error = OnSelectorError::kExclude;
+  if (call.words.take("where")) c.target_selector = call.words.rest();
   std::string output;
   for (const std::string& tag : TRY(read_range(c.tag))) {
     CreateVersion one = c;

@@ -83,6 +83,14 @@ Output expect_count(Call& call) {
   return check("number of jobs", std::to_string(is), std::to_string(expected));
 }
 
+// `show scope api v2`
+Output show_scope(Call& call) {
+  const State& state = call.world.state();
+  const DeploymentIx d = state.deployment_named(TRY(call.words.next("a deployment")));
+  if (!d) return mistake("there is no such deployment");
+  return describe_scope(call.world, state.version_tagged(d, TRY(call.words.next("a tag"))));
+}
+
 }  // namespace
 
 Output show(Call& call) {
@@ -93,6 +101,7 @@ Output show(Call& call) {
     TRY(call.words.must("of"));
     return describe_context(world, TRY(read_job(call)));
   }
+  if (what == "scope") return show_scope(call);
   if (what == "why") return describe_why(world, TRY(read_target(call)));
   if (what == "freezes") return show_freezes(call);
   if (what == "history") return show_history(call);

@@ -71,6 +71,10 @@ void Checker::judge(WorkspaceId w, const Job& job) {
   const bool runs_it = row->current_version == version.id;
   if (version.status != VersionStatus::kReady && !(runs_it && version.status == VersionStatus::kPaused))
     violate(0, fmt::format("job {} starts a version that is {}", job.id.str(), to_string(version.status)));
+  if (!runs_it && !ledger.is_for(version, job.target))
+    violate(0, fmt::format("job {} ({}) starts {}, which is not for {}", job.id.str(), to_string(job.cause),
+                           version.tag, name_of(ledger, job.target)));
+  if (version.target_selector) ++judged_["jobs of scoped versions"];
   judge_slots(w, job);
   if (waits_again(w, job)) return;  // judged when it is handed over
   judge_start(w, job);
@@ -173,6 +177,7 @@ const Version* Checker::due_on(const Ledger& ledger, const TargetKey& target, Ti
       continue;
     }
     if (v->status != VersionStatus::kReady || contains(row.denied, v->id)) continue;
+    if (!ledger.is_for(*v, target)) continue;
     bool behind_rollback = std::any_of(row.denied.begin(), row.denied.end(), [&](VersionId denied) {
       return is_newer(ledger.versions.at(denied), *v);
     });
@@ -204,6 +209,7 @@ const Version* Checker::newest_lockable(const Ledger& ledger, const TargetKey& t
   for (const auto& [id, v] : ledger.versions) {
     if (v.deployment != target.deployment || v.retired || row.current_version == id) continue;
     if (v.status != VersionStatus::kReady || contains(row.denied, id)) continue;
+    if (!ledger.is_for(v, target)) continue;
     if ((newest && is_newer(*newest, v)) || (current && !leave && is_newer(*current, v))) continue;
     const bool behind_rollback = std::any_of(row.denied.begin(), row.denied.end(), [&](VersionId denied) {
       return is_newer(ledger.versions.at(denied), v);

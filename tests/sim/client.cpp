@@ -12,6 +12,14 @@ namespace {
 
 const char* const kAgentTypes[] = {"http-pull", "webhook-keyed", "webhook-lookup", "webhook"};
 
+// What only versions ask about.
+const char* const kScopes[] = {
+    "environment.name == 'prod'",
+    "environment.metadata['tier'] == 'gold'",
+    "deployment.metadata['team'] == 'red' && resource.metadata['ring'] == 'a'",
+    "environment.name == 'staging' || resource.name.endsWith('2')",
+};
+
 bool may_be_retried(const Reply& r) {
   if (r) return false;
   ErrorCode c = r.error().code;
@@ -200,6 +208,14 @@ void Client::act() {
   world_.time.after(world_.rng.between(milliseconds(500), seconds(12)), [this] { act(); });
 }
 
+// For some only: so that there is something to be left out of.
+void Client::maybe_scope(CreateVersion& c) {
+  if (!world_.rng.chance(0.2)) return;
+  c.target_selector = world_.rng.chance(0.7) ? kSelectors[world_.rng.below(std::size(kSelectors))]
+                                             : kScopes[world_.rng.below(std::size(kScopes))];
+  if (world_.rng.chance(0.3)) c.on_selector_error = OnSelectorError::kExclude;
+}
+
 void Client::publish() {
   DeploymentId d = deployments_[world_.rng.below(deployments_.size())];
   std::string tag = fresh("v");
@@ -211,6 +227,7 @@ void Client::publish() {
     if (DeploymentId on = deployments_[world_.rng.below(deployments_.size())]; on != d)
       c.dependencies.push_back({on, "!version.tag.endsWith('7')"});
   freezers_->maybe_bypass(c);
+  maybe_scope(c);
   create(keyed(std::move(c)), {"deployment_version", tag}, [=, this](Uuid id) {
     acknowledged_tags_[d].push_back(tag);
     reviewers_->published({id}, d);

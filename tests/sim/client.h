@@ -37,6 +37,7 @@ class Client {
   void act();
   void create(Request request, Named what, Callback<Uuid> done = nullptr);
   void send(Request request, int tries, Callback<Reply> done);
+  void maybe_scope(CreateVersion& c);
   void publish();
   void publish_duplicate();
   void change_selector();

@@ -99,6 +99,23 @@ std::vector<TargetKey> Ledger::targets_in(DeploymentId deployment, EnvironmentId
   return found;
 }
 
+bool Ledger::is_for(const Version& version, const TargetKey& key) const {
+  if (!version.target_selector) return true;
+  switch (evaluate(*version.target_selector, facts_of(key, nullptr))) {
+    case Truth::kTrue: return true;
+    case Truth::kFalse: return false;
+    case Truth::kMissing: return version.on_selector_error == OnSelectorError::kInclude;
+  }
+  return false;
+}
+
+std::vector<TargetKey> Ledger::targets_in(DeploymentId deployment, EnvironmentId environment,
+                                          const Version& version) const {
+  std::vector<TargetKey> all = targets_in(deployment, environment);
+  std::erase_if(all, [&](const TargetKey& key) { return !is_for(version, key); });
+  return all;
+}
+
 const TargetState* Ledger::row_of(const TargetKey& key) const {
   auto it = targets.find(key);
   return it == targets.end() ? nullptr : &it->second;

@@ -37,6 +37,11 @@ struct Ledger {
   // From scratch: both selectors match the resource, and a system holds both.
   bool exists(const TargetKey& key) const;
   std::vector<TargetKey> targets_in(DeploymentId deployment, EnvironmentId environment) const;
+  // Does the version exist for the target?
+  bool is_for(const Version& version, const TargetKey& key) const;
+  // Those that it is for.
+  std::vector<TargetKey> targets_in(DeploymentId deployment, EnvironmentId environment,
+                                    const Version& version) const;
   bool share_a_system(DeploymentId deployment, EnvironmentId environment) const;
   // A system that has the deployment has both environments.
   bool are_beside(DeploymentId deployment, EnvironmentId a, EnvironmentId b) const;

@@ -177,7 +177,7 @@ RuleBook::Verdict RuleBook::progression(const PolicyRule& rule, const Version& v
 
 RuleBook::Verdict RuleBook::proof(const PolicyRule& rule, const Version& v, EnvironmentId other,
                                   Time now) const {
-  std::vector<TargetKey> there = ledger_.targets_in(target_.deployment, other);
+  std::vector<TargetKey> there = ledger_.targets_in(target_.deployment, other, v);
   int64_t percent = number(rule, "minimumSuccessPercentage", 100), succeeded = 0;
   Time latest;
   for (const TargetKey& key : there) {
@@ -237,7 +237,7 @@ RuleBook::Verdict RuleBook::rollout(const PolicyRule& rule, const Version& v, Ti
     if (!verdict.no.empty()) return {"waits for a gate before the roll-out", {}};
     start = std::max(start, verdict.since);
   }
-  std::vector<TargetKey> all = ledger_.targets_in(target_.deployment, target_.environment);
+  std::vector<TargetKey> all = ledger_.targets_in(target_.deployment, target_.environment, v);
   int64_t position = std::count_if(all.begin(), all.end(), [&](const TargetKey& other) {
     return place_of(other, v.id) < place_of(target_, v.id);
   });
@@ -258,9 +258,22 @@ RuleBook::Verdict RuleBook::bracket_rollout(const PolicyRule& rule, const Versio
   if (current && current->id == v.id) return {};
   if (!group) return {"waits for its bracket's window", {}};
   const RuleId bracket = bracket_of(ledger_, target_)->rule->id;
+  std::vector<const Version*> brought;  // by the group
+  for (const auto& [key, m] : ledger_.members)
+    if (key.first == group->id && m.participation == Participation::kChanged && m.version)
+      brought.push_back(&ledger_.versions.at(*m.version));
+  const bool all_scoped =
+      !brought.empty() && std::all_of(brought.begin(), brought.end(),
+                                      [](const Version* b) { return b->target_selector.has_value(); });
   int64_t position = 0, count = 0;
   for (const auto& [id, resource] : ledger_.resources) {
-    if (targets_of_bracket(ledger_, bracket, id, target_.environment).empty()) continue;
+    const auto targets = targets_of_bracket(ledger_, bracket, id, target_.environment);
+    auto is_brought = [&](const TargetKey& t) {
+      return !all_scoped || std::any_of(brought.begin(), brought.end(), [&](const Version* b) {
+        return b->deployment == t.deployment && ledger_.is_for(*b, t);
+      });
+    };
+    if (std::none_of(targets.begin(), targets.end(), is_brought)) continue;
     ++count;
     position += place_of(id, bracket) < place_of(target_.resource, bracket);
   }

@@ -29,6 +29,8 @@ constexpr size_t kWords<ApprovalStatus> = 2;
 template <>
 constexpr size_t kWords<FreezeScope> = 4;
 template <>
+constexpr size_t kWords<OnSelectorError> = 2;
+template <>
 constexpr size_t kWords<InFlight> = 3;
 template <>
 constexpr size_t kWords<FreezeAction> = 8;

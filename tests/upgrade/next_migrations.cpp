@@ -15,10 +15,15 @@ CREATE TABLE tomorrow (workspace_id text NOT NULL, note text NOT NULL);
 
 const std::vector<Migration>& migrations() {
   static const std::vector<Migration> all = {
-      {1, 1, kSqliteSchema1, kPostgresSchema1}, {2, 2, kSqliteSchema2, kPostgresSchema2},
-      {3, 3, kSqliteSchema3, kPostgresSchema3}, {4, 3, kSqliteSchema4, kPostgresSchema4},
-      {5, 5, kSqliteSchema5, kPostgresSchema5}, {6, 6, kSqliteSchema6, kPostgresSchema6},
-      {7, 7, kSqliteSchema7, kPostgresSchema7}, {8, 7, kNext, kNext},
+      {1, 1, kSqliteSchema1, kPostgresSchema1},
+      {2, 2, kSqliteSchema2, kPostgresSchema2},
+      {3, 3, kSqliteSchema3, kPostgresSchema3},
+      {4, 3, kSqliteSchema4, kPostgresSchema4},
+      {5, 5, kSqliteSchema5, kPostgresSchema5},
+      {6, 6, kSqliteSchema6, kPostgresSchema6},
+      {7, 7, kSqliteSchema7, kPostgresSchema7},
+      {8, 8, kSqliteSchema8, kPostgresSchema8},
+      {9, 8, kNext, kNext},
   };
   return all;
 }

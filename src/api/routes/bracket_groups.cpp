@@ -7,6 +7,7 @@
 #include "api/cold.h"
 #include "api/families.h"
 #include "api/freeze_views.h"
+#include "api/views.h"
 #include "api/words.h"
 #include "model/agent_type.h"
 

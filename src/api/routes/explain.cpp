@@ -60,6 +60,7 @@ Status explain(Call& c) {
     write_tag(w, "currentVersion", s, s.at(t).current_version);
     write_tag(w, "desiredVersion", s, s.at(t).desired_version);
     w.member_unless_empty("waitingFor", e.plan.waiting_for).member("nextEvaluationTime", e.plan.look_again);
+    write_warnings(w, scope_warnings(s, t));
     w.key("versions").open_array();
     for (const VersionExplained& v : e.versions) write_version(w, s, v);
     w.close_array().close();
@@ -74,7 +75,7 @@ struct Tally {
 
 Tally tally(const State& s, Time now, DeploymentIx d, EnvironmentIx e, VersionIx v) {
   Tally all;
-  s.each_target_in(d, e, [&](TargetIx t) {
+  s.each_target_in(d, e, v, [&](TargetIx t) {
     if (all.looked == kMaxTargets) return;
     ++all.looked;
     if (s.at(t).current_version == v) ++all.current;
@@ -102,10 +103,10 @@ Status evaluations(Call& c) {
     w.key("environments").open_array();
     for (const EnvironmentSlot* slot : sorted<EnvironmentIx>(s.environments, kByName)) {
       EnvironmentIx e = s.environments.find(slot->row.id);
-      if (s.targets_in(d, e) == 0) continue;
+      if (s.targets_in(d, e, v) == 0) continue;
       Tally all = tally(s, now, d, e, v);
       w.open().key("environment").open().member("id", slot->row.id).member("name", slot->row.name).close();
-      w.member("targets", s.targets_in(d, e)).member("looked", all.looked).member("allowed", all.allowed);
+      w.member("targets", s.targets_in(d, e, v)).member("looked", all.looked).member("allowed", all.allowed);
       w.member("pending", all.pending).member("denied", all.denied).member("current", all.current);
       w.key("rules").open_array();
       if (all.example)
@@ -131,6 +132,7 @@ Status eligible(Call& c) {
     std::vector<const Version*> found;
     for (VersionIx v : s.deployments[s.at(t).deployment].versions) {
       const Version& row = s.versions[v].row;
+      if (v != s.at(t).current_version && !s.in_scope(v, t)) continue;
       if (row.status == VersionStatus::kRejected || row.status == VersionStatus::kBuilding) continue;
       if (filter && filter->match({.version = &row}) != ctrlplane::Match::kYes) continue;
       auto rules = policy::explain(s, now, t, v, waiver_for(s, t, v));

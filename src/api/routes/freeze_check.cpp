@@ -123,8 +123,7 @@ class Check {
         if (!c.exemption) fn(c.freeze);
       return;
     }
-    const auto& newest_first = s.deployments[slot.deployment].versions;
-    const VersionIx newest = newest_first.empty() ? VersionIx{} : newest_first.front();
+    const VersionIx newest = s.newest_for(t);
     s.each_open_freeze(slot.deployment, slot.environment, [&](FreezeIx over) {
       if (s.freezes[over].row.active(f.at) && s.freeze_selects(over, t, newest)) fn(over);
     });

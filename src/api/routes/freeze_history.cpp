@@ -6,6 +6,7 @@
 #include "api/cold.h"
 #include "api/families.h"
 #include "api/freeze_views.h"
+#include "api/views.h"
 
 namespace ctrlplane::api {
 namespace {

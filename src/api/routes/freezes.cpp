@@ -6,6 +6,7 @@
 #include "api/api.h"
 #include "api/families.h"
 #include "api/freeze_views.h"
+#include "api/views.h"
 #include "engine/freezes.h"
 
 namespace ctrlplane::api {

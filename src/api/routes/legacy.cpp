@@ -1,7 +1,7 @@
 // Four operations of an earlier API that a CI plugin still speaks. They name no workspace in the path.
 #include <fmt/core.h>
 
-#include "api/api.h"
+#include "api/anywhere.h"
 #include "api/families.h"
 #include "api/job_views.h"
 #include "api/views.h"
@@ -9,19 +9,6 @@
 
 namespace ctrlplane::api {
 namespace {
-
-// The workspace, among those the caller may work in, that has this row.
-template <class E>
-Result<std::pair<WorkspaceId, E>> find_anywhere(Call& c, Uuid id, const Permission& permission,
-                                                std::string_view what) {
-  for (const Workspace& w : c.api().directory().workspaces_of(c.who())) {
-    auto found = TRY(row<E>(c.store(), w.id, id));
-    if (!found) continue;
-    TRY(c.api().directory().allows(c.who(), permission, w.id));
-    return std::pair{w.id, *std::move(found)};
-  }
-  return fail(ErrorCode::kNotFound, fmt::format("no {} {}", what, id.str()));
-}
 
 std::string instance_of(AgentId agent) { return "agent-" + agent.str(); }
 

@@ -65,13 +65,16 @@ void write_overview(JsonWriter& w, const State& s, Time now, TargetIx t) {
   const Freeze* freeze = freeze_over(s, now, t);
   w.member("reason", reason_of(s, now, t, freeze));
   if (freeze) write_brief(w.key("freeze"), *freeze);
+  if (is_off_main_line(s, t)) w.member("offMainLine", true);
+  write_warnings(w, scope_warnings(s, t));
   w.close().close();
 }
 
 Status list(Call& c) {
   TargetFilter filter{.deployment = TRY(c.query_id<DeploymentId>("deploymentId")),
                       .environment = TRY(c.query_id<EnvironmentId>("environmentId")),
-                      .resource = TRY(c.query_id<ResourceId>("resourceId"))};
+                      .resource = TRY(c.query_id<ResourceId>("resourceId")),
+                      .off_main_line = c.query("offMainLine") == "true"};
   return c.read([filter, page = c.page()](const State& s, Time now) -> Result<std::string> {
     TargetPage found = TRY(page_of_targets(s, filter, page));
     return cold_page_text(found.items, static_cast<int64_t>(found.total), page,
@@ -303,7 +306,10 @@ Family target_family() {
                .id = "listReleaseTargets",
                .summary = "Release targets with what they run, should run and wait for",
                .permission = kRead,
-               .query = paged({{"deploymentId", "uuid"}, {"environmentId", "uuid"}, {"resourceId", "uuid"}}),
+               .query = paged({{"deploymentId", "uuid"},
+                               {"environmentId", "uuid"},
+                               {"resourceId", "uuid"},
+                               {"offMainLine", "boolean", "only those that run a scoped version"}}),
                .outcomes = {{200, "TargetOverviewPage"}},
                .handler = list},
               {.method = "POST",
