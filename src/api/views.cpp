@@ -90,11 +90,11 @@ void write(JsonWriter& w, const Version& row) {
   w.close();
 }
 
-std::optional<ScopeNumbers> scope_of(const State& state, VersionIx v) {
+std::optional<ScopeNumbers> scope_of(const State& state, VersionIx v, std::optional<uint64_t> total) {
   const VersionScope* s = state.versions[v].scope.get();
   if (!s) return std::nullopt;
   ScopeNumbers n{.undetermined = s->undetermined.cardinality(),
-                 .total = targets_of(state, state.versions[v].deployment),
+                 .total = total ? *total : targets_of(state, state.versions[v].deployment),
                  .counting = s->counting};
   n.matched = s->targets.cardinality();
   if (s->on_error == OnSelectorError::kInclude) n.matched -= n.undetermined;
@@ -122,12 +122,12 @@ std::vector<std::string> scope_warnings(const State& state, TargetIx target) {
   const TargetSlot& slot = state.at(target);
   if (state.deployments[slot.deployment].scoped.empty()) return all;
   for (VersionIx v : state.deployments[slot.deployment].versions) {
-    if (v == slot.current_version) break;
     const VersionScope* s = state.versions[v].scope.get();
-    if (!s || !s->undetermined.contains(target.n)) continue;
-    all.push_back(fmt::format("the targetSelector of {} cannot be evaluated here: the version is {}",
-                              state.versions[v].row.tag,
-                              s->on_error == OnSelectorError::kInclude ? "included" : "left out"));
+    if (s && s->undetermined.contains(target.n))
+      all.push_back(fmt::format("the targetSelector of {} cannot be evaluated here: the version is {}",
+                                state.versions[v].row.tag,
+                                s->on_error == OnSelectorError::kInclude ? "included" : "left out"));
+    if (v == slot.current_version) break;
   }
   return all;
 }

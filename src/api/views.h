@@ -23,12 +23,12 @@ struct ScopeNumbers {
   uint64_t matched = 0, undetermined = 0, total = 0;
   bool counting = false;
 };
-// Nothing: it is for all of them.
-std::optional<ScopeNumbers> scope_of(const State& state, VersionIx v);
+// Nothing: it is for all of them. `total`: the deployment's targets, where somebody has counted them already.
+std::optional<ScopeNumbers> scope_of(const State& state, VersionIx v, std::optional<uint64_t> total = {});
 void write(JsonWriter& w, const ScopeNumbers& scope);
 // Why people should look at it; empty if they need not.
 std::string scope_warning(const ScopeNumbers& scope, OnSelectorError on_error);
-// Versions newer than what the target runs whose selector cannot be evaluated there.
+// What the target runs, and newer versions, whose selector cannot be evaluated there.
 std::vector<std::string> scope_warnings(const State& state, TargetIx target);
 void write_warnings(JsonWriter& w, const std::vector<std::string>& warnings);
 // As part of something else; and by itself, with what it needs of other deployments.

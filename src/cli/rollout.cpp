@@ -55,7 +55,7 @@ void narrow_to_scope(Rollout& r, const bj::value& version) {
 }
 
 // More may be done than there are: a target that leaves the scope keeps the version.
-bool is_complete(const Rollout& r) { return r.done >= r.total && !r.counting; }
+bool is_complete(const Rollout& r) { return r.done >= r.total && r.running == 0 && !r.counting; }
 
 std::string progress_text(const Rollout& r) {
   std::string text = fmt::format("{}/{} done", r.done, r.total);

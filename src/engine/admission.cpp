@@ -54,9 +54,15 @@ Maybe version_is_not_deployable(const State& state, const StartRequest& q) {
   return Refusal{fmt::format("version {} is {}", v.row.tag, to_string(v.row.status))};
 }
 
-// What runs here stays, and may be deployed again.
+// What runs here stays, and may be deployed again. A group at work prepares and closes its resource with what
+// it has locked, and goes back to what ran.
 Maybe version_is_for_others(const State& state, const StartRequest& q) {
   if (state.at(q.target).current_version == q.version || state.in_scope(q.version, q.target)) return {};
+  if (q.group) {
+    const DeploymentId deployment = state.deployments[state.at(q.target).deployment].row.id;
+    const MemberSlot* m = state.groups[q.group].member(deployment);
+    if (q.cause == JobCause::kRollback || (m && is_hook(*m))) return {};
+  }
   return Refusal{fmt::format("version {} is not for this target: its targetSelector does not match",
                              state.versions[q.version].row.tag)};
 }
@@ -231,6 +237,8 @@ Result<std::vector<JobId>> start(Tx& tx, const StartRequest& q, TargetState row)
 void hold_again(Tx& tx, TargetIx t, const Job& stopped) {
   const StartRequest q{t, tx.state.versions.find(stopped.version), stopped.release, stopped.cause};
   if (!q.version || target_is_gone(tx.state, q) || release_is_active(tx.state, q)) return;
+  // A group that has begun meanwhile has the resource to itself.
+  if (active_group_of(tx.state, t) || version_is_for_others(tx.state, q)) return;
   if (version_is_not_deployable(tx.state, q) || tx.state.at(t).desired_release != stopped.release) return;
   const TargetKey key = tx.state.key_of(t);
   if (no_slot_is_free(tx.state, tx.now, q)) return;

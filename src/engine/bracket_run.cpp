@@ -99,6 +99,12 @@ class Run {
       return takes_part(m) && (!job.version || tx_.state.versions[job.version].erased ||
                                is_ruled_out(tx_.state.versions[job.version].row.status));
     });
+    // What prepares and closes the resource, and what goes back to what ran, runs as it was locked.
+    cancel_waiting(tx_, g_, "its version is not for this target any more",
+                   [&](const MemberSlot& m, const JobSlot& job) {
+                     return takes_part(m) && !is_hook(m) && m.row.outcome != Outcome::kRollingBack &&
+                            job.target && is_lock_out_of_scope(tx_.state, job.target, job.version);
+                   });
   }
 
   // Targets go, and locks lose what made them good.
@@ -113,6 +119,11 @@ class Run {
       }
       if (m.row.outcome != Outcome::kWaiting) return;
       if (is_good_lock(tx_.state, t, m.version) || m.row.next_version) return;
+      if (is_lock_out_of_scope(tx_.state, t, m.version)) {
+        if (is_hook(m)) return;
+        note(fmt::format("the version of {} is not for this resource any more", name_of(tx_.state, m)));
+        return set(m, Outcome::kSkipped);
+      }
       note(fmt::format("the version of {} was ruled out", name_of(tx_.state, m)));
       set(m, Outcome::kFailed);
     });
@@ -243,7 +254,8 @@ class Run {
     each_part([&](const MemberSlot& m) {
       if (m.row.outcome != Outcome::kRollingBack || runs(m)) return;
       if (must_wait_to_go_back(tx_.state, group(), m)) return;
-      if (const TargetIx t = target_of(tx_.state, group(), m); t && !is_good_lock(tx_.state, t, m.previous)) {
+      if (const TargetIx t = target_of(tx_.state, group(), m);
+          t && !is_good_lock(tx_.state, t, m.previous) && !is_lock_out_of_scope(tx_.state, t, m.previous)) {
         note(fmt::format("what {} goes back to was ruled out", name_of(tx_.state, m)));
         return set(m, Outcome::kFailed);
       }

@@ -30,6 +30,7 @@ std::string blocker_text(const State& state, const VersionExplained& v) {
                             : "";
     return fmt::format("{} is held. {}{}", tag, x.evaluation.message, until);
   }
+  if (x.type == "targetSelector") return fmt::format("{} waits: {}", tag, x.evaluation.message);
   std::string who = x.policy ? fmt::format("policy {}", x.policy->name) : "its own dependencies";
   std::string when = x.evaluation.next_at
                          ? fmt::format(" (looked at again at {})", format_rfc3339(*x.evaluation.next_at))

@@ -55,6 +55,11 @@ bool is_good_lock(const State& state, TargetIx t, VersionIx v) {
   return status == VersionStatus::kPaused && runs_here;
 }
 
+bool is_lock_out_of_scope(const State& state, TargetIx t, VersionIx v) {
+  if (!v || state.versions[v].erased || state.versions[v].row.status != VersionStatus::kReady) return false;
+  return state.at(t).current_version != v && !state.in_scope(v, t);
+}
+
 bool is_denied(const TargetSlot& target, VersionIx v) {
   return std::find(target.denied.begin(), target.denied.end(), v) != target.denied.end();
 }

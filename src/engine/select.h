@@ -30,6 +30,8 @@ bool is_ruled_out(VersionStatus s);
 bool is_deployable(const State& state, const TargetSlot& target, VersionIx v);
 // Does a lock on it hold? Paused it does where it is what runs.
 bool is_good_lock(const State& state, TargetIx t, VersionIx v);
+// Would the lock hold, if only the version were for the target?
+bool is_lock_out_of_scope(const State& state, TargetIx t, VersionIx v);
 // A rollback rule has ruled it out on this target.
 bool is_denied(const TargetSlot& target, VersionIx v);
 // Older than something that was rolled back here.

@@ -22,8 +22,8 @@ void retire_old_versions(Tx& tx, DeploymentIx d) {
   const auto& list = tx.state.deployments[d].versions;
   if (list.size() <= kHotVersions) return;
   std::vector<Version> old;
-  std::vector<PolicySkip> skips;  // nothing is left that they could let through
-  size_t for_all = 0, scoped = 0;
+  std::vector<PolicySkip> skips;                 // nothing is left that they could let through
+  size_t for_all = 0, scoped = 0, unscoped = 0;  // for_all: of the unscoped those that could be selected
   std::map<std::string_view, size_t> for_the_same;
   for (size_t i = 0; i < list.size(); ++i) {
     const VersionSlot& v = tx.state.versions[list[i]];
@@ -31,11 +31,12 @@ void retire_old_versions(Tx& tx, DeploymentIx d) {
     const size_t before_it = for_all + (selector ? for_the_same[*selector] : 0);
     const bool can_go = before_it >= kHotVersions || v.row.status != VersionStatus::kReady ||
                         (selector && scoped >= kHotScopedVersions);
-    if (i >= kHotVersions && can_go && v.references == 0) {
+    const bool is_late = (selector ? i : unscoped) < kHotVersions;
+    if (!is_late && can_go && v.references == 0) {
       old.push_back(v.row);
       skips.insert(skips.end(), v.skips.begin(), v.skips.end());
     }
-    if (selector) ++scoped;
+    ++(selector ? scoped : unscoped);
     if (v.row.status == VersionStatus::kReady) ++(selector ? for_the_same[*selector] : for_all);
   }
   for (PolicySkip& s : skips) tx.erase(std::move(s));

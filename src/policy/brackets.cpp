@@ -15,6 +15,8 @@ bool matches(const std::shared_ptr<const Selector>& selector, const Deployment& 
   return selector && selector->match({.deployment = &d}) == Match::kYes;
 }
 
+constexpr size_t kMostRanks = 10'000;  // remembered: sets of versions come and go
+
 uint64_t hash_of(const ResourceId& resource, const RuleId& rule) { return fnv1a(resource.str(), rule.str()); }
 
 }  // namespace
@@ -108,7 +110,9 @@ std::vector<VersionIx> limiting_scopes(const State& state, const GroupSlot& grou
 
 Rank bracket_rank(const State& state, RuleId rule, EnvironmentIx environment, const GroupSlot& group) {
   const std::vector<VersionIx> scoped = limiting_scopes(state, group);
-  Memo::BracketRanks& ranks = memo_of(state).bracket_ranks[{rule, environment, scoped}];
+  auto& known = memo_of(state).bracket_ranks;
+  if (known.size() > kMostRanks) known.clear();
+  Memo::BracketRanks& ranks = known[{rule, environment, scoped}];
   if (ranks.epoch != state.membership_epoch() || ranks.policy_epoch != state.policy_epoch) {
     ranks = {state.membership_epoch(), state.policy_epoch, {}};
     std::vector<ResourceIx> resources;

@@ -10,25 +10,27 @@
 namespace ctrlplane::policy {
 namespace {
 
-// A bypass does not outlive its incident: once something newer had been published before the freeze began,
-// the version is an old hotfix and no answer to this one.
-bool is_outlived(const State& state, VersionIx version, const Freeze& f) {
-  const auto& newest_first = state.deployments[state.versions[version].deployment].versions;
-  auto it = std::find(newest_first.begin(), newest_first.end(), version);
-  if (it == newest_first.begin() || it == newest_first.end()) return false;
-  return state.versions[*std::prev(it)].row.created_at < f.effective_at;
+// A bypass does not outlive its incident: once something newer had been published for the target before the
+// freeze began, the version is an old hotfix and no answer to this one.
+bool is_outlived(const Question& q, const Freeze& f) {
+  const auto& newest_first = q.state.deployments[q.state.versions[q.version].deployment].versions;
+  auto it = std::find(newest_first.begin(), newest_first.end(), q.version);
+  if (it == newest_first.end()) return false;
+  while (it != newest_first.begin())
+    if (--it; q.state.in_scope(*it, q.target)) return q.state.versions[*it].row.created_at < f.effective_at;
+  return false;
 }
 
-bool bypasses(const State& state, VersionIx version, const Freeze& f) {
-  const Version& v = state.versions[version].row;
+bool bypasses(const Question& q, const Freeze& f) {
+  const Version& v = q.candidate();
   if (!v.bypass_freeze) return false;
   const auto& only = v.bypass_freeze_ids;
   if (!only.empty() && std::find(only.begin(), only.end(), f.id) == only.end()) return false;
-  return !is_outlived(state, version, f);
+  return !is_outlived(q, f);
 }
 
 Exemption exemption_from(const Question& q, const Freeze& f) {
-  if (bypasses(q.state, q.version, f)) return {.bypass = true};
+  if (bypasses(q, f)) return {.bypass = true};
   return {.skip = skip_of(q, RuleId{f.id.uuid})};
 }
 

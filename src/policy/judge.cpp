@@ -167,7 +167,8 @@ Judgement judge(const State& state, Time now, TargetIx target, VersionIx version
   if (ask == Ask::kAll && frozen_by(state, now, target, version))
     return {.verdict = Verdict::kDenied, .frozen = true};
   // Rules ask how many others the version is for; the end of the count wakes the target.
-  if (ask != Ask::kStart && state.is_counting(version)) return {.verdict = Verdict::kPending};
+  if (ask != Ask::kStart && waiver == Waiver::kNone && state.is_counting(version))
+    return {.verdict = Verdict::kPending};
   const RuleSet& set = rules_of(state, target);
   Question q{.state = state, .now = now, .target = target, .version = version, .rules = &set, .group = group};
   const bool has_dependencies = !state.dependencies_of(version).empty();

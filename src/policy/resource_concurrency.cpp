@@ -122,9 +122,11 @@ Time behind_since(const State& state, TargetIx target, VersionIx version) {
   Time since = state.versions[version].row.created_at;
   int looked = 0;
   for (VersionIx v : state.deployments[slot.deployment].versions) {
-    if (v == slot.current_version || looked++ == kLooked) break;
+    if (v == slot.current_version || looked == kLooked) break;
+    if (!state.in_scope(v, target)) continue;
+    ++looked;
     const bool denied = std::find(slot.denied.begin(), slot.denied.end(), v) != slot.denied.end();
-    if (state.versions[v].row.status == VersionStatus::kReady && !denied && state.in_scope(v, target))
+    if (state.versions[v].row.status == VersionStatus::kReady && !denied)
       since = std::min(since, state.versions[v].row.created_at);
   }
   return std::max(since, state.resources[slot.resource].row.created_at);

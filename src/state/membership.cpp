@@ -270,7 +270,6 @@ void State::visit(const Work& work, ResourceIx r, size_t& budget) {
     case Work::Kind::kLimit: count_in_limit(limits_.at(work.rule), r); break;
     case Work::Kind::kScope: {
       const VersionIx v = versions.find(work.version);
-      spend(resources[r].targets.size());
       for (TargetIx t : resources[r].targets)
         if (targets_[t.n].deployment == work.deployment) rescope(v, t);
       break;

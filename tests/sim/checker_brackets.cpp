@@ -393,6 +393,9 @@ void Checker::check_outcome(WorkspaceId w, const BracketGroup& g, const BracketM
     }
     case Outcome::kSkipped:
       if (is_left_out_beside(ledger, g, row.deployment)) break;
+      if (!target_is_gone && row.version &&
+          !ledger.is_for(ledger.versions.at(*row.version), target_of(g, row)))
+        break;
       if (!target_is_gone) deeds_.push_back({"bracket.skip_member", row.group.str(), "left out"});
       break;
     case Outcome::kAborted:

@@ -71,7 +71,11 @@ void Checker::judge(WorkspaceId w, const Job& job) {
   const bool runs_it = row->current_version == version.id;
   if (version.status != VersionStatus::kReady && !(runs_it && version.status == VersionStatus::kPaused))
     violate(0, fmt::format("job {} starts a version that is {}", job.id.str(), to_string(version.status)));
-  if (!runs_it && !ledger.is_for(version, job.target))
+  auto member = job.group ? ledger.members.find({*job.group, job.target.deployment}) : ledger.members.end();
+  // A group at work prepares and closes with what it has locked, and goes back to what ran.
+  const bool as_locked = member != ledger.members.end() &&
+                         (member->second.role != MemberRole::kWork || job.cause == JobCause::kRollback);
+  if (!runs_it && !as_locked && !ledger.is_for(version, job.target))
     violate(0, fmt::format("job {} ({}) starts {}, which is not for {}", job.id.str(), to_string(job.cause),
                            version.tag, name_of(ledger, job.target)));
   if (version.target_selector) ++judged_["jobs of scoped versions"];

@@ -5,12 +5,13 @@
 namespace ctrlplane::sim {
 namespace {
 
-// Once something newer had been published before the freeze began, the version is an old hotfix.
-bool is_outlived(const Ledger& ledger, const Freeze& f, const Version& version) {
+// Once something newer had been published for the target before the freeze began, the version is an old
+// hotfix.
+bool is_outlived(const Ledger& ledger, const Freeze& f, const TargetKey& target, const Version& version) {
   return std::any_of(ledger.versions.begin(), ledger.versions.end(), [&](const auto& entry) {
     const Version& other = entry.second;
     return other.deployment == version.deployment && is_newer(other, version) &&
-           other.created_at < f.effective_at;
+           other.created_at < f.effective_at && (!ledger.exists(target) || ledger.is_for(other, target));
   });
 }
 
@@ -61,7 +62,7 @@ Pass pass_of(const Ledger& ledger, const Freeze& f, const TargetKey& target, con
              Time now) {
   const auto& only = version.bypass_freeze_ids;
   const bool meant = only.empty() || std::find(only.begin(), only.end(), f.id) != only.end();
-  if (version.bypass_freeze && meant && !is_outlived(ledger, f, version)) return Pass::kVersion;
+  if (version.bypass_freeze && meant && !is_outlived(ledger, f, target, version)) return Pass::kVersion;
   return is_skipped(ledger, f, target, version, now) ? Pass::kSkip : Pass::kNone;
 }
 

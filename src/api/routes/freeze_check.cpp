@@ -93,7 +93,7 @@ class Check {
 
  private:
   static bool depends_on_resource(const State& s, const Found& f) {
-    bool depends = false;
+    bool depends = f.version && s.versions[f.version].scope;
     s.freezes.each([&](FreezeIx, const FreezeSlot& slot) {
       depends |= slot.row.active(f.at) && slot.selector && slot.selector->uses("resource");
     });
@@ -105,6 +105,7 @@ class Check {
   bool look_at(const State& s, const Found& f, TargetIx t) {
     const TargetSlot& slot = s.at(t);
     if (!slot.exists || !is_asked(s, f, slot.deployment, slot.environment)) return false;
+    if (f.version && !s.in_scope(f.version, t)) return false;
     bool covered = false;
     each_over(s, f, t, [&](FreezeIx over) {
       covered = true;

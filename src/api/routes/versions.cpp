@@ -42,8 +42,10 @@ using Scopes = std::map<VersionId, ScopeNumbers>;
 
 Scopes scopes_in(const State& s, DeploymentIx d) {
   Scopes all;
+  if (s.deployments[d].scoped.empty()) return all;
+  const uint64_t total = targets_of(s, d);
   for (VersionIx v : s.deployments[d].scoped)
-    if (auto scope = scope_of(s, v)) all[s.versions[v].row.id] = *scope;
+    if (auto scope = scope_of(s, v, total)) all[s.versions[v].row.id] = *scope;
   return all;
 }
 
@@ -185,13 +187,14 @@ Status try_out(Call& c, WorkspaceId workspace, CreateVersion v) {
 Status create_in(Call& c, WorkspaceId workspace) {
   CreateVersion v = TRY(command_from(c, workspace));
   if (c.query("dryRun") == "true") return try_out(c, workspace, std::move(v));
-  const bool scoped = v.target_selector.has_value();
-  auto render = [](const State& s, Time, const Answer& answer) {
+  auto counting = std::make_shared<bool>(false);
+  auto render = [counting](const State& s, Time, const Answer& answer) {
+    *counting = s.is_counting(s.versions.find(VersionId{answer.id}));
     return text_of_hot(s, VersionId{answer.id});
   };
-  if (!scoped) return c.write_to(workspace, std::move(v), render);
-  return c.submit(workspace, std::move(v), render, [workspace](Call& call, Reply reply) {
+  return c.submit(workspace, std::move(v), render, [workspace, counting](Call& call, Reply reply) {
     if (!reply) return call.refuse(reply.error());
+    if (!*counting) return void(call.reply(std::move(reply->text)));
     answer_when_counted(call, workspace, VersionId{reply->id}, std::move(reply->text));
   });
 }
