@@ -223,7 +223,7 @@ void State::begin(Work& work) {
     return;
   }
   if (work.kind == Work::Kind::kScope) {
-    VersionScope& scope = *versions[versions.find(work.version)].scope;
+    VersionScope& scope = *versions[counted_by(work)].scope;
     scope.walked = true;
     const Roaring& all = deployments[work.deployment].members.resources;
     auto some = scope.selector ? candidates(*scope.selector, Sought::kAllButNo) : std::nullopt;
@@ -269,7 +269,7 @@ void State::visit(const Work& work, ResourceIx r, size_t& budget) {
     case Work::Kind::kLink: sync_target(work.deployment, work.environment, r); break;
     case Work::Kind::kLimit: count_in_limit(limits_.at(work.rule), r); break;
     case Work::Kind::kScope: {
-      const VersionIx v = versions.find(work.version);
+      const VersionIx v = counted_by(work);
       for (TargetIx t : resources[r].targets)
         if (targets_[t.n].deployment == work.deployment) rescope(v, t);
       break;
@@ -288,7 +288,7 @@ bool State::step(Work& work, size_t& budget) {
     }
     return true;
   }
-  if (work.kind == Work::Kind::kScope && !versions.find(work.version)) return true;
+  if (work.kind == Work::Kind::kScope && !counted_by(work)) return true;
   if (!work.walk) begin(work);
   return walk(*work.walk, budget, [&](ResourceIx r) { visit(work, r, budget); });
 }
@@ -303,7 +303,7 @@ void State::finish(const Work& work) {
   } else if (work.kind == Work::Kind::kLimit) {
     limits_.at(work.rule).counting = false;
   } else if (work.kind == Work::Kind::kScope) {
-    if (VersionIx v = versions.find(work.version)) scope_counted(v);
+    if (VersionIx v = counted_by(work)) scope_counted(v);
   } else if (work.kind == Work::Kind::kEnvironment) {
     EnvironmentSlot& e = environments[work.environment];
     e.members.queued = false;

@@ -1,4 +1,5 @@
-// Targets and successes of a deployment in an environment against a count that walks over all rows.
+// Targets and successes of a deployment in an environment, and whom versions are for, against a count that
+// walks over all rows.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -59,14 +60,17 @@ class RandomProgress {
       if (!slot.exists) return;
       sets[{slot.deployment, slot.environment}].insert(state_.key_of(t));
       for (const PastVersionIx& p : slot.past) {
+        if (!is_kept_for(p.version, t)) continue;
         State::Success& s = naive[{slot.deployment, slot.environment, p.version}];
         s.latest = s.count++ == 0 ? p.first_success : std::max(s.latest, p.first_success);
       }
       for (const auto& [version, at] : first_skipped_or_successful(slot)) {
+        if (!is_kept_for(version, t)) continue;
         State::Success& s = skipped[{slot.deployment, slot.environment, version}];
         s.latest = s.count++ == 0 ? at : std::max(s.latest, at);
       }
     });
+    check_scopes();
     for (uint32_t d = 0; d < state_.deployments.bound(); ++d)
       for (uint32_t e = 0; e < state_.environments.bound(); ++e) {
         const auto& set = sets[{DeploymentIx{d}, EnvironmentIx{e}}];
@@ -88,7 +92,32 @@ class RandomProgress {
       }
   }
 
+  // Exact for one target at any moment, and all of them once they have been counted.
+  void check_scopes() {
+    state_.versions.each([&](VersionIx v, const VersionSlot& slot) {
+      if (!slot.scope || slot.erased) return;
+      std::map<EnvironmentIx, std::set<TargetKey>> in;
+      for (TargetIx t : state_.deployments[slot.deployment].targets) {
+        if (!state_.at(t).exists) continue;
+        const bool should = slot.scope->holds(state_.scope_match(v, t));
+        ASSERT_EQ(state_.in_scope(v, t), should) << slot.row.tag;
+        if (should) in[state_.at(t).environment].insert(state_.key_of(t));
+      }
+      if (slot.scope->counting) return;
+      state_.environments.each([&](EnvironmentIx e, const EnvironmentSlot&) {
+        std::set<TargetKey> listed;
+        state_.each_target_in(slot.deployment, e, v, [&](TargetIx t) { listed.insert(state_.key_of(t)); });
+        ASSERT_EQ(listed, in[e]);
+        ASSERT_EQ(state_.targets_in(slot.deployment, e, v), in[e].size());
+      });
+    });
+  }
+
  private:
+  bool is_kept_for(VersionIx v, TargetIx t) const {
+    const auto& scope = state_.versions[v].scope;
+    return !scope || scope->targets.contains(t.n);
+  }
   template <class Fn>
   void each_known(Fn&& fn) {
     state_.resources.each([&](ResourceIx, const ResourceSlot& r) {
@@ -111,10 +140,11 @@ class RandomProgress {
   std::string random_selector() { return pick(2) ? "true" : pick(3) ? "resource.kind == 'a'" : "false"; }
   void put_resource(uint64_t n) {
     Resource r{.id = id<ResourceId>(n), .identifier = std::to_string(n), .kind = pick(2) ? "a" : "b"};
+    if (pick(2)) r.metadata.set("ring", pick(2) ? "in" : "out");
     put(r);
   }
   void put_deployment(uint64_t n) {
-    Deployment d{.id = id<DeploymentId>(n), .name = std::to_string(n)};
+    Deployment d{.id = id<DeploymentId>(n), .name = std::to_string(n), .description = pick(3) ? "" : "x"};
     d.resource_selector = random_selector();
     put(d);
     put(SystemDeployment{id<SystemId>(1), d.id});
@@ -123,6 +153,10 @@ class RandomProgress {
   void put_version(uint64_t deployment, uint64_t n) {
     Version v{.id = version_id(deployment, n), .deployment = id<DeploymentId>(deployment)};
     v.tag = std::to_string(n);
+    constexpr const char* kScopes[] = {"resource.metadata['ring'] == 'in'", "environment.name == '1'",
+                                       "resource.kind == 'a' && deployment.description != 'x'"};
+    if (n % 2) v.target_selector = kScopes[n / 2 % 3];
+    if (pick(2)) v.on_selector_error = OnSelectorError::kExclude;
     if (!state_.versions.find(v.id)) put(v);
   }
   static VersionId version_id(uint64_t deployment, uint64_t n) {

@@ -63,6 +63,7 @@ std::vector<std::pair<VersionIx, EnvironmentIx>> State::take_changed_scopes() {
 void State::mark_version_dirty(VersionIx v, EnvironmentIx e) {
   const VersionSlot& slot = versions[v];
   const DeploymentIx d = slot.deployment;
+  if (slot.scope && slot.scope->counting) return;  // they are marked when all are known
   if (!slot.scope || slot.scope->targets.cardinality() > kMarkedAtOnce)
     return e ? mark_dirty_in(d, e) : mark_deployment_dirty(d);
   for (uint32_t n : slot.scope->targets)
@@ -89,9 +90,9 @@ void State::make_scope(VersionIx v) {
 void State::recount(VersionIx v) {
   VersionSlot& slot = versions[v];
   if (slot.erased) return;
-  if (slot.scope->counting)  // start over: what the walk has seen so far was something else
-    std::erase_if(work_,
-                  [&](const Work& w) { return w.kind == Work::Kind::kScope && w.version == slot.row.id; });
+  // Start over: what a walk has seen so far was something else.
+  std::erase_if(work_,
+                [&](const Work& w) { return w.kind == Work::Kind::kScope && w.version == slot.row.id; });
   slot.scope->counting = true;
   slot.scope->walked = false;
   enqueue({.kind = Work::Kind::kScope, .deployment = slot.deployment, .version = slot.row.id});
@@ -109,6 +110,12 @@ void State::recount_where(std::string_view variable, DeploymentIx d) {
     if (deployments.used({n}) && (!d || d.n == n))
       for (VersionIx v : deployments[{n}].scoped)
         if (const auto& s = versions[v].scope->selector; s && s->uses(variable)) recount(v);
+}
+
+// None: the version is gone, whatever has its id now.
+VersionIx State::counted_by(const Work& work) const {
+  const VersionIx v = versions.find(work.version);
+  return v && versions[v].deployment == work.deployment ? v : VersionIx{};
 }
 
 void State::set_in_scope(VersionIx v, TargetIx t, bool in) {

@@ -395,6 +395,7 @@ class State {
   Match match_on(const VersionScope& s, TargetIx t) const;
   void make_scope(VersionIx v);
   void recount(VersionIx v);
+  VersionIx counted_by(const Work& work) const;
   void recount_where(std::string_view variable, DeploymentIx d);
   void rescope(VersionIx v, TargetIx t);
   void enter_scopes(TargetIx t);
