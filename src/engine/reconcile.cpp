@@ -34,8 +34,9 @@ std::vector<JobId> not_handed_over(const State& state, TargetIx t, const Release
 bool may_still_start(const State& state, Time now, TargetIx t, const JobSlot& job,
                      std::optional<Time>& until) {
   // A bracket has come that starts it with the others; what a person deployed again goes alone.
-  if (policy::bracket_of(state, t) && !policy::is_bracket_skipped(state, now, t, job.version))
-    return job.row.cause == JobCause::kRedeploy || policy::frozen_by(state, now, t, job.version);
+  if (job.row.cause != JobCause::kRedeploy && policy::bracket_of(state, t) &&
+      !policy::is_bracket_skipped(state, now, t, job.version))
+    return bool(policy::frozen_by(state, now, t, job.version));
   const policy::Judgement says = policy::judge(state, now, t, job.version, waiver_for(state, t, job.version));
   if (says.next_at) until = until ? std::min(*until, *says.next_at) : says.next_at;
   return says.verdict == policy::Verdict::kAllowed || says.frozen;

@@ -17,7 +17,8 @@ bool is_outlived(const Question& q, const Freeze& f) {
   auto it = std::find(newest_first.begin(), newest_first.end(), q.version);
   if (it == newest_first.end()) return false;
   while (it != newest_first.begin())
-    if (--it; q.state.in_scope(*it, q.target)) return q.state.versions[*it].row.created_at < f.effective_at;
+    if (--it; !q.slot().exists || q.state.in_scope(*it, q.target))
+      return q.state.versions[*it].row.created_at < f.effective_at;
   return false;
 }
 
