@@ -117,6 +117,11 @@ int run(const Options& options) {
   TablePrinter table({"targets", "hotfix for 3, us", "of them units", "version for all, ms"});
   TablePrinter others({"selector that no index helps with", "targets", "in scope", "ns a resource"});
   std::vector<double> costs;
+  {
+    progress("warming up");
+    Fleet first(sizes[0]);
+    measure_hotfixes(first, versions);
+  }
   for (size_t size : sizes) {
     progress("{} targets", count(static_cast<double>(size)));
     Fleet fleet(size);

@@ -89,9 +89,9 @@ PARTS = [
     Part("faults", "three replicas on one PostgreSQL, a minute of faults of every kind", 2, target="ctrlplane",
          only_all=True, files=["tests/faults"], command=["@pytest", "-B", "tests/faults/run.py", "--minutes", "1"],
          timeout_s=900),
-    Part("asan", "unit under the address and undefined sanitizers", 4, preset="asan", only_all=True,
+    Part("asan", "unit under the address and undefined sanitizers", 7, preset="asan", only_all=True,
          timeout_s=1800),
-    Part("tsan", "loop and stores under the thread sanitizer", 3, preset="tsan", only_all=True,
+    Part("tsan", "loop and stores under the thread sanitizer", 1, preset="tsan", only_all=True,
          programs=["runtime_test", "net_test", "store_test", "store_conformance_test"], timeout_s=1800),
     Part("planted", "faults planted in a copy of the tree, each to be found", 8, only_all=True,
          target="sim", files=["tools/planted_faults.py"], command=["python3", "tools/planted_faults.py"],
@@ -99,7 +99,7 @@ PARTS = [
 ]
 
 # What a first build of each preset takes on two cores with an empty ccache, in minutes.
-BUILD_MINUTES = {"dev": 5, "release": 5, "asan": 7, "tsan": 4}
+BUILD_MINUTES = {"dev": 5, "release": 5, "asan": 16, "tsan": 10}
 
 SANITIZER_OPTIONS = {
     "ASAN_OPTIONS": "detect_stack_use_after_return=1:strict_string_checks=1",

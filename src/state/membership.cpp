@@ -3,6 +3,7 @@
 // for which triples to call it.
 #include <algorithm>
 
+#include "state/bits.h"
 #include "state/state.h"
 
 namespace ctrlplane {
@@ -10,16 +11,6 @@ namespace {
 
 bool selects(const MemberSet& m, const Resource& r) {
   return !m.leaving && m.selector && m.selector->match(r) == Match::kYes;
-}
-
-// Returns whether the bit changed.
-bool set_bit(Roaring& set, uint32_t n, bool on) {
-  if (set.contains(n) == on) return false;
-  if (on)
-    set.add(n);
-  else
-    set.remove(n);
-  return true;
 }
 
 template <class T>

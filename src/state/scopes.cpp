@@ -2,6 +2,7 @@
 // as they come, go and change: asking is a look into a bitmap.
 #include <algorithm>
 
+#include "state/bits.h"
 #include "state/state.h"
 
 namespace ctrlplane {
@@ -16,8 +17,6 @@ constexpr size_t kCountedAtOnce = 256;
 
 // A walk that has not begun will find what comes before it.
 bool is_to_be_walked(const VersionScope& s) { return s.counting && !s.walked; }
-
-bool set_bit(Roaring& set, uint32_t n, bool on) { return on ? set.addChecked(n) : set.removeChecked(n); }
 
 }  // namespace
 

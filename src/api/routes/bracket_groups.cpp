@@ -6,7 +6,6 @@
 #include "api/bracket_views.h"
 #include "api/cold.h"
 #include "api/families.h"
-#include "api/freeze_views.h"
 #include "api/views.h"
 #include "api/words.h"
 #include "model/agent_type.h"
