@@ -206,6 +206,10 @@ std::optional<std::string> must_wait(const State& state, Time now, const GroupSl
     const bool passed = done.of(*on) || (m.row.role == MemberRole::kPostHook && done.is_past(*on));
     if (!passed) return wait_text(state, *on);
   }
+  // Whom a merge brought in late may find those at work that come after it.
+  for (const MemberSlot& o : group.members)
+    if (o.row.outcome == Outcome::kRunning && &o != &m && depends_on(group, o, m.row.deployment))
+      return fmt::format("{}, which depends on it, is at work", name_of(state, o));
   return missing_need(state, group, m);
 }
 

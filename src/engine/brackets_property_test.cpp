@@ -165,6 +165,10 @@ class Life : public World {
       const bool winds_down = group.row.course == GroupCourse::kWindDown;
       if (behind || closes || (needs && !winds_down))
         wrong_ += fmt::format("job {} started before its turn\n", job.id.str());
+      const bool needed = std::any_of(o.row.depends_on.begin(), o.row.depends_on.end(),
+                                      [&](const MemberEdge& e) { return e.on == m.row.deployment; });
+      if (needed && o.row.outcome == Outcome::kRunning)
+        wrong_ += fmt::format("job {} started beside one that depends on it\n", job.id.str());
     }
     if (m.row.role == MemberRole::kPreHook && m.row.outcome == Outcome::kSucceeded)
       wrong_ += fmt::format("job {} repeats a pre-hook\n", job.id.str());

@@ -72,7 +72,7 @@ class Postgres:
     The folder is in memory unless `under` names another: what is measured is to be on a disk.
     """
 
-    def __init__(self, under=None):
+    def __init__(self, under=None, settings=""):
         self.folder = tempfile.mkdtemp(prefix="ctrlplane-api-pg-", dir=under or roomy_memory())
         self.bin = subprocess.run(["pg_config", "--bindir"], capture_output=True, text=True,
                                   check=True).stdout.strip()
@@ -87,7 +87,7 @@ class Postgres:
         self._watch()
         self._run("initdb", "-D", self.data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C",
                   "--no-sync")
-        self._configure()
+        self._configure(settings)
         self.start()
 
     @property
@@ -108,10 +108,10 @@ class Postgres:
             ["sh", "-c", f"read _; cd /; {stop} >/dev/null 2>&1; rm -rf '{self.folder}'"],
             stdin=subprocess.PIPE, start_new_session=True)
 
-    def _configure(self):
+    def _configure(self, more):
         settings = (f"listen_addresses = '127.0.0.1'\nport = {self.port}\n"
                     f"unix_socket_directories = '{self.folder}'\n"
-                    "shared_buffers = 64MB\nmax_connections = 100\n")
+                    f"shared_buffers = 64MB\nmax_connections = 100\n{more}")
         with open(f"{self.data}/postgresql.conf", "a", encoding="utf-8") as file:
             file.write(settings)
 
@@ -134,6 +134,19 @@ class Postgres:
     def stop(self, mode="immediate"):
         self._control("stop", "-m", mode)
         self.running = False
+
+    def answers(self):
+        """It takes connections: it is there, and not recovering."""
+        return self._succeeds("pg_isready", "-q", "-h", self.folder, "-p", str(self.port))
+
+    def has_ended(self):
+        """By itself too."""
+        return not self._succeeds("pg_ctl", "status", "-D", self.data)
+
+    def _succeeds(self, program, *arguments):
+        return subprocess.run([*self.as_user, f"{self.bin}/{program}", *arguments], cwd="/",
+                              stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                              timeout=120).returncode == 0
 
     def new_database(self):
         """The URL of an empty database, over TCP."""

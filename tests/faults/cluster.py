@@ -16,20 +16,24 @@ from pathlib import Path
 
 import requests
 
+from disk import small_disk
 from harness import BINARY, DIE_WITH_PARENT, PASSWORD, Postgres, free_port
 from proxy import Proxy
 
+DISK_MEGABYTES = 512  # and more for a longer run, see Cluster
+SMALL_LOG = "min_wal_size = 32MB\nmax_wal_size = 64MB\n"  # or it fills the disk before anybody does
+
 # Every change of a workspace's owner row is written down by PostgreSQL itself, in the same transaction: who
-# acquired, who committed which seq. While the switch is on, commits are refused the way a full disk does.
+# acquired, who committed which seq. While the switch is on, commits are refused with a full disk's error.
 HISTORY = """
 CREATE SCHEMA faults;
-CREATE TABLE faults.switch (disk_full boolean NOT NULL);
+CREATE TABLE faults.switch (refuse boolean NOT NULL);
 INSERT INTO faults.switch VALUES (false);
 CREATE TABLE faults.history (n bigserial PRIMARY KEY, workspace uuid, epoch bigint, seq bigint, token uuid,
                              replica uuid, process text, at timestamptz);
 CREATE FUNCTION faults.note() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  IF TG_OP = 'UPDATE' AND NEW.seq <> OLD.seq AND (SELECT disk_full FROM faults.switch) THEN
+  IF TG_OP = 'UPDATE' AND NEW.seq <> OLD.seq AND (SELECT refuse FROM faults.switch) THEN
     RAISE EXCEPTION 'could not extend file: No space left on device' USING ERRCODE = 'disk_full';
   END IF;
   INSERT INTO faults.history (workspace, epoch, seq, token, replica, process, at)
@@ -148,12 +152,17 @@ class AgentProcess(Process):
 
 
 class Cluster:
-    """PostgreSQL and `count` replicas, started and ready; agents are added."""
+    """PostgreSQL and `count` replicas, started and ready; agents are added.
 
-    def __init__(self, proxies, folder, count, chance):
+    PostgreSQL is on a disk of its own that can be filled, where one can be had: else `disk` is None.
+    """
+
+    def __init__(self, proxies, folder, count, minutes, chance):
         self.proxies, self.folder, self.count = proxies, folder, count
         self.key = f"{secrets.token_hex(8)}.{secrets.token_hex(32)}"
-        self.postgres = Postgres()
+        os.chmod(folder, 0o711)  # PostgreSQL is another user
+        self.disk = small_disk(f"{folder}/disk", int(DISK_MEGABYTES + 64 * minutes))
+        self.postgres = Postgres(under=self.disk and self.disk.folder, settings=SMALL_LOG)
         self.database = self.postgres.new_database().rsplit("/", 1)[1]
         self.replicas = [ReplicaProcess(self, number + 1) for number in range(count)]
         self.agents_door = Proxy(proxies, [r.port for r in self.replicas], "agents ─ replicas", chance)
@@ -181,8 +190,14 @@ class Cluster:
     def sql(self, statement):
         return self.postgres.sql(self.database, statement)
 
-    def set_disk_full(self, full):
-        self.sql(f"UPDATE faults.switch SET disk_full = {str(full).lower()}")
+    def refuse_commits(self, refuse):
+        self.sql(f"UPDATE faults.switch SET refuse = {str(refuse).lower()}")
+
+    def postgres_is_back(self):
+        """Starts it if it has ended, as it does when it cannot recover."""
+        if self.postgres.has_ended():
+            self.postgres.start()
+        return self.postgres.answers()
 
     @property
     def links(self):
@@ -193,9 +208,11 @@ class Cluster:
         """Everything that may be stopped or away goes on or comes back; does not wait for it."""
         for link in self.links:
             link.resume()
-        if not self.postgres.running:
-            self.postgres.start()
-        self.set_disk_full(False)
+        if self.disk:
+            self.disk.clear()
+        while not self.postgres_is_back():
+            pass  # it recovers
+        self.refuse_commits(False)
         for process in [*self.replicas, *self.agents]:
             process.signal(signal.SIGCONT)
             if not process.running():
@@ -217,3 +234,5 @@ class Cluster:
         for link in self.links:
             link.close()
         self.postgres.close()
+        if self.disk:
+            self.disk.close()

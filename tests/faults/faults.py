@@ -83,10 +83,19 @@ def restart_postgres(cluster, _, chance):
     cluster.postgres.start()
 
 
-def disk_full(cluster, _, chance):
-    cluster.set_disk_full(True)
+def refuse_commits(cluster, _, chance):
+    cluster.refuse_commits(True)
     yield chance.uniform(0.5, 4)
-    cluster.set_disk_full(False)
+    cluster.refuse_commits(False)
+
+
+def fill_disk(cluster, _, chance):
+    """PostgreSQL refuses what needs room, or crashes and cannot start: until somebody makes room."""
+    for _ in range(chance.randint(2, 12)):
+        cluster.disk.fill()
+        yield 0.5
+    cluster.disk.clear()
+    yield cluster.postgres_is_back
 
 
 def cut(link):
@@ -150,7 +159,8 @@ KINDS = {
     "replica paused 1-5 s": (REPLICA, pause_shortly),
     "replica stopped and started": (REPLICA, stop_and_start),
     "PostgreSQL restarted (immediate)": (DATABASE, restart_postgres),
-    "commits refused (disk full)": (DATABASE, disk_full),
+    "PostgreSQL refuses commits (53100)": (DATABASE, refuse_commits),
+    "PostgreSQL's disk full": (DATABASE, fill_disk),
     "to PostgreSQL: cut": (REPLICA, cut_database),
     "to PostgreSQL: held 1-12 s": (REPLICA, hold_database),
     "to PostgreSQL: refused 1-14 s": (REPLICA, refuse_database),
@@ -160,7 +170,13 @@ KINDS = {
     "agent killed": (AGENT, kill_agent),
     "agents' connections cut": (AGENTS_DOOR, cut_agents),
 }
-ONLY_WITH_SEVERAL = {kind for kind in KINDS if kind.startswith("between replicas")}
+
+
+def kinds_for(cluster):
+    """Those that can be had."""
+    return [kind for kind in KINDS
+            if (cluster.count > 1 or not kind.startswith("between replicas"))
+            and (cluster.disk or kind != "PostgreSQL's disk full")]
 
 
 class Injector:
@@ -199,8 +215,7 @@ class Injector:
 
     def begin(self):
         if not self.deck:
-            several = self.cluster.count > 1
-            self.deck = [kind for kind in KINDS if several or kind not in ONLY_WITH_SEVERAL]
+            self.deck = kinds_for(self.cluster)
             self.chance.shuffle(self.deck)
         kind = self.deck.pop()
         on, make = KINDS[kind]

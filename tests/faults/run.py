@@ -23,7 +23,7 @@ sys.path[:0] = [str(FOLDER), str(FOLDER.parent / "api"), str(FOLDER.parent / "st
 
 import checker  # noqa: E402
 from cluster import Cluster  # noqa: E402
-from faults import KINDS, ONLY_WITH_SEVERAL, Injector  # noqa: E402
+from faults import Injector, kinds_for  # noqa: E402
 from load import Caller, Load  # noqa: E402
 from proxy import ProxyThread  # noqa: E402
 from report import Progress, print_faults, print_figures, print_verdicts  # noqa: E402
@@ -41,7 +41,8 @@ class Run:
         self.folder = folder
         self.proxies = ProxyThread()
         self.progress = Progress()
-        self.cluster = Cluster(self.proxies, folder, arguments.replicas, random.Random(self.seed + 1))
+        self.cluster = Cluster(self.proxies, folder, arguments.replicas, self.minutes,
+                               random.Random(self.seed + 1))
         self.load = self.injector = None
         self.endings, self.failed_starts = [], 0
         self.missed = {}
@@ -233,7 +234,7 @@ def unit_tests():
     for test, trace in [*result.failures, *result.errors]:
         print(f"{test}\n{trace}")
     failed = len(result.failures) + len(result.errors)
-    return result.testsRun - failed, failed
+    return result.testsRun - failed - len(result.skipped), failed
 
 
 def parse():
@@ -257,8 +258,9 @@ def run_all(arguments, folder):
         unsettled = run.settle()
         seen, verdicts = run.check(unsettled)
         run.progress.end()
-        kinds = [k for k in KINDS if arguments.replicas > 1 or k not in ONLY_WITH_SEVERAL]
-        print_faults(run.injector.past, kinds, run.load.ledger.acknowledged_at, run.load_ended)
+        print_faults(run.injector.past, kinds_for(run.cluster), run.load.ledger.acknowledged_at, run.load_ended)
+        if not run.cluster.disk:
+            print("PostgreSQL's disk was not filled: a file system to fill takes root to mount")
         print_figures(figures(run, seen))
         print_verdicts(verdicts)
         return verdicts

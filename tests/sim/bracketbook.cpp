@@ -290,6 +290,11 @@ std::string waits_for(const Ledger& ledger, const BracketGroup& g, const Bracket
     return fmt::format("it depends on {}, which is {}", name_of(ledger, e.on),
                        takes_part(*on) ? to_string(on->outcome) : "left out and not done");
   }
+  const auto edges = all_edges(ledger, g.id);
+  for (const BracketMember* o : members_of(ledger, g.id))
+    if (o->outcome == MemberOutcome::kRunning && o->deployment != m.deployment &&
+        reaches(edges, o->deployment, m.deployment))
+      return fmt::format("{} depends on it and is at work", name_of(ledger, o->deployment));
   return {};
 }
 
