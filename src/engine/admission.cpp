@@ -241,6 +241,8 @@ void hold_again(Tx& tx, TargetIx t, const Job& stopped) {
   if (active_group_of(tx.state, t) || version_is_for_others(tx.state, q)) return;
   if (version_is_not_deployable(tx.state, q) || tx.state.at(t).desired_release != stopped.release) return;
   const TargetKey key = tx.state.key_of(t);
+  // What no freeze holds any more is not looked at again before it goes.
+  if (!is_frozen(tx.state, tx.now, q) && rules_say_no(tx.state, tx.now, q)) return;
   if (no_slot_is_free(tx.state, tx.now, q)) return;
   note_passage(tx, t, q.version);
   take_slots(tx, slots_for(tx.state, q), key.resource, std::nullopt);

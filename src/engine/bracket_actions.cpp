@@ -6,7 +6,6 @@
 #include "engine/bracket_run.h"
 #include "engine/brackets.h"
 #include "engine/select.h"
-#include "engine/slots.h"
 #include "engine/validate.h"
 #include "model/json_writer.h"
 
@@ -44,6 +43,8 @@ Status lock_newest(Tx& tx, const GroupSlot& group, const MemberSlot& m, BracketM
     return fail(ErrorCode::kConflict, fmt::format("no version of {} is eligible", name_of(tx.state, m)));
   row.version = tx.state.versions[s.version].row.id;
   row.locked_at = tx.now;
+  if (row.participation == Participation::kRedeploy && s.version != tx.state.at(t).current_version)
+    row.participation = Participation::kChanged;
   return {};
 }
 
@@ -123,7 +124,6 @@ Status clear_quarantine(Tx& tx, const GroupSlot& group) {
   forgive(tx, group);
   const GroupId id = cleared.group;
   tx.put(std::move(cleared));
-  wake_lines(tx.state);  // as many as the limit allows may have been in quarantine
   if (GroupIx g = tx.state.groups.find(id); g && tx.state.groups[g].row.ended()) retire_group(tx, g);
   return {};
 }

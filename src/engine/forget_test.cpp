@@ -84,6 +84,16 @@ TEST_F(Forget, an_environment_made_again_at_once_keeps_what_was_said) {
   EXPECT_EQ(said(), (std::array<size_t, 3>{2, 2, 1}));
 }
 
+TEST_F(Forget, what_ran_on_a_target_are_few_and_the_newest) {
+  for (int n = 0; n < 12; ++n) {
+    world.publish("n" + std::to_string(n));
+    world.finish(JobStatus::kSuccessful);
+  }
+  const std::vector<PastVersion> past = world.target().past;
+  ASSERT_EQ(past.size(), kMaxPast);
+  EXPECT_EQ(past.back().version, world.target().current_version);
+}
+
 TEST_F(Forget, ends_of_a_target_are_few_and_each_is_there_once) {
   for (int n = 0; n < 12; ++n) {
     world.publish("n" + std::to_string(n));

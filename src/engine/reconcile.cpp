@@ -82,8 +82,8 @@ void supersede(Tx& tx, const std::vector<JobId>& jobs, std::string_view why) {
 
 // What failed last was ruled out here, and what ran before may be half replaced.
 bool must_be_restored(const TargetSlot& slot) {
-  return slot.last_version && is_denied(slot, slot.last_version) &&
-         slot.chain_release != slot.current_release;
+  const bool begun = slot.chain_release == slot.current_release && slot.attempts > 0;
+  return slot.last_version && is_denied(slot, slot.last_version) && !begun;
 }
 
 // The target is gone for good: what was not handed over must not start. What runs goes on to its end, and
@@ -220,7 +220,7 @@ std::string describe(const State& state, const Plan& p) {
 bool has_work(const State& state) {
   return !state.settled() || policy::is_edited(state) || state.any_changed_pairs() ||
          state.any_changed_scopes() || state.any_stranded() || state.any_unheard() || state.any_to_stop() ||
-         state.any_idle_slots() || state.any_dirty_groups() || state.any_dirty();
+         state.any_idle_slots() || state.any_stirred_lines() || state.any_dirty_groups() || state.any_dirty();
 }
 
 bool work(Tx& tx) {
@@ -250,6 +250,10 @@ bool work(Tx& tx) {
   }
   if (tx.state.any_idle_slots()) {
     if (auto slot = tx.state.pop_idle_slot()) release_slot(tx, *slot);
+    return true;
+  }
+  if (tx.state.any_stirred_lines()) {
+    wake_lines(tx.state);
     return true;
   }
   if (auto g = tx.state.pop_dirty_group()) {

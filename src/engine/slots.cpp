@@ -67,7 +67,7 @@ void wait_for_slots(State& state, TargetIx target, const std::optional<NoSlot>& 
 }
 
 void wake_lines(State& state) {
-  for (const auto& [rule, line] : state.lines()) wake_next(state, rule);
+  for (RuleId rule : state.take_stirred_lines()) wake_next(state, rule);
 }
 
 void release_slot(Tx& tx, const ConcurrencySlot& slot) {

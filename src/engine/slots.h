@@ -25,7 +25,7 @@ void take_slots(Tx& tx, const std::vector<RuleId>& needed, ResourceId resource, 
 // Keeps the lines in step with what a target waits for: it joins these and leaves others.
 void wait_for_slots(State& state, TargetIx target, const std::optional<NoSlot>& no);
 
-// More may go than before: who stands first in each line looks again.
+// Who stands first in the lines that were stirred looks again.
 void wake_lines(State& state);
 
 // A slot that nobody needs any more.

@@ -217,6 +217,8 @@ struct PastVersion {
   Time first_success;
   bool operator==(const PastVersion&) const = default;
 };
+// A target keeps so many of the newest.
+inline constexpr size_t kMaxPast = 8;
 
 // A version's first attempt on a target that ended so, otherwise than successfully.
 struct Ending {

@@ -56,7 +56,10 @@ void State::put(const Freeze& row) {
   index_freeze(f);
   if (changed) mark_scope_dirty(row);
   if (row.ended()) return;
-  if (begins) mark_queued_groups_dirty();
+  if (begins) {
+    mark_queued_groups_dirty();
+    stir_lines();  // who is frozen keeps no place
+  }
   if (!row.activated_at) timers.add(row.effective_at, TimerKind::kFreezeDue, row.id.uuid);
   if (row.warn_at) timers.add(*row.warn_at, TimerKind::kFreezeDue, row.id.uuid);
   if (row.expires_at) timers.add(*row.expires_at, TimerKind::kFreezeDue, row.id.uuid);

@@ -120,6 +120,7 @@ void State::put(const Quarantine& row) {
 
 void State::erase(const Quarantine& row) {
   if (!quarantines_.erase({row.rule, row.resource})) return;
+  stir_lines();  // as many as the limit allows may have been in one
   if (ResourceIx r = resources.find(row.resource)) {
     mark_groups_dirty(r);
     for (TargetIx t : resources[r].targets) mark_dirty(t);

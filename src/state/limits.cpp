@@ -69,8 +69,16 @@ void State::leave_lines(TargetIx t) {
     for (TargetIx o : w->targets)
       if (o != t) mark_dirty(o);
     line.leave(resource);
-    wake_line(rule, 1);  // who stands first now may be able to go
+    stir_line(rule);
   }
+}
+
+void State::stir_line(RuleId rule) {
+  if (lines_.contains(rule)) stirred_lines_.insert(rule);
+}
+
+void State::stir_lines() {
+  for (const auto& [rule, line] : lines_) stir_line(rule);
 }
 
 void State::wake_line(RuleId rule, size_t first) {
@@ -120,8 +128,7 @@ void State::drop_limits(const Policy& row) {
 
 void State::count_in_limits(ResourceIx r) {
   for (auto& [rule, limit] : limits_)
-    if ((limit.walked || !limit.counting) && count_in_limit(limit, r))
-      wake_line(rule, 1);  // the limit may have risen
+    if ((limit.walked || !limit.counting) && count_in_limit(limit, r)) stir_line(rule);
 }
 
 bool State::count_in_limit(Limit& limit, ResourceIx r) {
@@ -133,8 +140,8 @@ bool State::count_in_limit(Limit& limit, ResourceIx r) {
 
 void State::leave_limits(ResourceIx r) {
   for (auto& [rule, limit] : limits_) limit.resources.remove(r.n);
-  for (auto& [rule, line] : lines_)
-    if (line.leave(resources[r].row.id)) wake_line(rule, line.size());  // who stood behind it
+  for (auto& [rule, line] : lines_) line.leave(resources[r].row.id);
+  stir_lines();  // it may have stood there, or been in quarantine
 }
 
 // ---- Who holds -------------------------------------------------------------------------------------------

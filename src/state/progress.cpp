@@ -7,8 +7,6 @@
 namespace ctrlplane {
 namespace {
 
-constexpr size_t kPastVersions = 8;
-
 // fn(past) for each version once, at its first mention.
 template <class Fn>
 void each_version_of(const std::vector<PastVersionIx>& past, Fn&& fn) {
@@ -149,10 +147,9 @@ void State::discount_past(TargetIx t, std::optional<VersionIx> only) {
 void State::replace_past(TargetIx t, const std::vector<PastVersion>& rows) {
   TargetSlot& slot = targets_[t.n];
   std::vector<PastVersionIx> past;
-  past.reserve(std::min(rows.size(), kPastVersions));
-  const size_t skip = rows.size() > kPastVersions ? rows.size() - kPastVersions : 0;
-  for (size_t i = skip; i < rows.size(); ++i)
-    if (VersionIx v = versions.find(rows[i].version)) past.push_back({v, rows[i].first_success});
+  past.reserve(rows.size());
+  for (const PastVersion& row : rows)
+    if (VersionIx v = versions.find(row.version)) past.push_back({v, row.first_success});
   if (past == slot.past) return;
   if (slot.exists) discount_past(t);
   for (const PastVersionIx& p : past) ++versions[p.version].references;

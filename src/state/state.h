@@ -177,6 +177,9 @@ class State {
   // True if it stood there.
   bool leave_line(RuleId rule, ResourceId resource);
   void wake_line(RuleId rule, size_t first);
+  // Lines in which others may be able to go than before: a limit, a place or a quarantine has changed.
+  std::set<RuleId> take_stirred_lines() { return std::exchange(stirred_lines_, {}); }
+  bool any_stirred_lines() const { return !stirred_lines_.empty(); }
 
   // ---- What src/policy keeps here: never stored, and derived from what is --------------------------
   // Raised whenever another policy may match somewhere: a policy, deployment or environment was written.
@@ -448,6 +451,9 @@ class State {
   std::map<std::pair<RuleId, ResourceId>, int> slot_users_;  // live jobs that hold it
   std::deque<std::pair<RuleId, ResourceId>> idle_slots_;
   std::map<RuleId, Line> lines_;
+  void stir_line(RuleId rule);
+  void stir_lines();
+  std::set<RuleId> stirred_lines_;
 
   // progress.cpp
   struct Tally {
