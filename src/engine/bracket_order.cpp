@@ -63,6 +63,19 @@ class Doneness {
     return all;
   }
 
+  // Does it depend on the other, directly or over others, as far as nobody has waived that?
+  bool waits_behind(const MemberSlot& m, const MemberSlot& other) {
+    std::vector<const MemberSlot*> seen = {&m};
+    for (size_t i = 0; i < seen.size(); ++i)
+      for (const MemberEdge& e : seen[i]->row.depends_on) {
+        const MemberSlot* on = group_.member(e.on);
+        if (!on || is_waived(state_, now_, group_, *seen[i], e)) continue;
+        if (on == &other) return true;
+        if (std::find(seen.begin(), seen.end(), on) == seen.end()) seen.push_back(on);
+      }
+    return false;
+  }
+
  private:
   const State& state_;
   const Time now_;
@@ -208,7 +221,7 @@ std::optional<std::string> must_wait(const State& state, Time now, const GroupSl
   }
   // Whom a merge brought in late may find those at work that come after it.
   for (const MemberSlot& o : group.members)
-    if (o.row.outcome == Outcome::kRunning && &o != &m && depends_on(group, o, m.row.deployment))
+    if (m.row.outcome == Outcome::kWaiting && o.row.outcome == Outcome::kRunning && done.waits_behind(o, m))
       return fmt::format("{}, which depends on it, is at work", name_of(state, o));
   return missing_need(state, group, m);
 }

@@ -355,6 +355,17 @@ void rule_out(Tx& tx, const GroupSlot& group) {
   }
 }
 
+// A resource is in one at a time: a second one, of a group that stood behind, takes the place of the first.
+void put_in_quarantine(Tx& tx, const BracketGroup& group) {
+  if (const Quarantine* in = tx.state.quarantine(group.rule, group.resource)) {
+    Quarantine first = *in;
+    first.cleared_by = fmt::format("group {}", group.id.str());
+    first.cleared_at = tx.now;
+    tx.put(std::move(first));
+  }
+  tx.put(Quarantine{group.rule, group.resource, group.id, tx.now, {}, {}});
+}
+
 }  // namespace
 
 bool look_at_circle(Tx& tx, GroupIx g) {
@@ -379,6 +390,20 @@ bool look_at_circle(Tx& tx, GroupIx g) {
   if (timeout && tx.now >= *row.stuck_since + *timeout)
     end_group(tx, row.id, {.status = GroupStatus::kFailed, .note = row.note, .quarantine = true});
   return true;
+}
+
+void call_back_early(Tx& tx, GroupIx g) {
+  const State& state = tx.state;
+  auto with_no_agent = [&](const JobSlot& job) {
+    for (JobIx j = state.at(job.target).first_job; j; j = state.jobs[j].next_on_target)
+      if (state.jobs[j].row.status != JobStatus::kPending) return false;
+    return true;
+  };
+  cancel_waiting(tx, g, "a member that comes before it was brought in",
+                 [&](const MemberSlot& m, const JobSlot& job) {
+                   return m.row.outcome == Outcome::kRunning && with_no_agent(job) &&
+                          must_wait(state, tx.now, state.groups[g], m);
+                 });
 }
 
 void run_group(Tx& tx, GroupId id) {
@@ -415,7 +440,7 @@ void end_group(Tx& tx, GroupId id, const GroupEnding& ending) {
       }
   }
   if (started || ending.rule_out) rule_out(tx, tx.state.groups[g]);
-  if (ending.quarantine) tx.put(Quarantine{row.rule, row.resource, row.id, tx.now, {}, {}});
+  if (ending.quarantine) put_in_quarantine(tx, row);
   // Without their bracket they go on by themselves.
   if (ResourceIx r = tx.state.groups[g].resource)
     for (TargetIx t : tx.state.resources[r].targets) tx.state.mark_dirty(t);

@@ -12,6 +12,9 @@ namespace ctrlplane {
 // back, ends. What changed shows in the rows.
 void run_group(Tx& tx, GroupId group);
 
+// Locks have come in. Whoever comes behind them and was started, but is with no agent yet, waits again.
+void call_back_early(Tx& tx, GroupIx group);
+
 // A group that cannot begin because its members wait for each other is stuck, and holds no slots; once a
 // person has left out one of them it is ready again. True: it is stuck.
 bool look_at_circle(Tx& tx, GroupIx group);

@@ -450,6 +450,7 @@ class Step {
                .note = "its locks entered the group at work",
                .merged_into = into});
     order_again(a);
+    call_back_early(tx_, a);
     return true;
   }
 
@@ -560,6 +561,10 @@ class Step {
     for (TargetIx t : own)
       if (t != wake) wait_for_slots(state_, t, std::nullopt);
     if (!own.empty()) wait_for_slots(state_, wake, no);
+    // Whom the bracket has lost while its group is at work stands in line for nothing.
+    for (TargetIx t : state_.resources[r_].targets)
+      if (own.empty() && active_group_of(state_, t) && !policy::bracket_of(state_, t))
+        wait_for_slots(state_, t, std::nullopt);
     if (next_) state_.wake_at(wake, *next_);
   }
 

@@ -40,7 +40,7 @@ void remember_success(TargetState& row, const Job& job, Time now) {
     row.past.erase(known);
   }
   row.past.push_back(entry);
-  if (row.past.size() > kMaxPast) row.past.erase(row.past.begin());
+  while (row.past.size() > kMaxPast) row.past.erase(row.past.begin());
 }
 
 // How an attempt went that was not successful: of several ends the one that leaves most to be desired.

@@ -52,7 +52,16 @@ const Line& State::line(RuleId rule) const {
   return it == lines_.end() ? kEmpty : it->second;
 }
 
-void State::wait_in_line(RuleId rule, const LineKey& key, TargetIx t) { lines_[rule].join(key, t); }
+void State::wait_in_line(RuleId rule, const LineKey& key, TargetIx t) {
+  Line& line = lines_[rule];
+  const Line::Waiting* before = line.find(key.resource);
+  const LineKey place = before ? before->key : key;
+  line.join(key, t);
+  const Line::Waiting& now = *line.find(key.resource);
+  if (!(now.key < place)) return;
+  for (TargetIx o : now.targets)  // they have a better place now
+    if (o != t) mark_dirty(o);
+}
 
 bool State::leave_line(RuleId rule, ResourceId resource) {
   auto it = lines_.find(rule);
@@ -140,8 +149,11 @@ bool State::count_in_limit(Limit& limit, ResourceIx r) {
 
 void State::leave_limits(ResourceIx r) {
   for (auto& [rule, limit] : limits_) limit.resources.remove(r.n);
-  for (auto& [rule, line] : lines_) line.leave(resources[r].row.id);
-  stir_lines();  // it may have stood there, or been in quarantine
+  const ResourceId id = resources[r].row.id;
+  const bool in_quarantine = std::any_of(quarantines_.begin(), quarantines_.end(),
+                                         [&](const auto& q) { return q.first.second == id; });
+  for (auto& [rule, line] : lines_)
+    if (line.leave(id) || in_quarantine) stir_line(rule);
 }
 
 // ---- Who holds -------------------------------------------------------------------------------------------

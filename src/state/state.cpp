@@ -288,6 +288,7 @@ void State::erase(const JobAgent& row) {
   unname(agent_by_name_, agents[a].row.name, a);
   agents.remove(row.id);
   shared_parts_.clear();
+  stir_lines();  // who has no agent any more keeps no place
 }
 
 std::vector<AgentIx> State::agents_for(DeploymentIx d) const {

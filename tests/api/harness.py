@@ -136,8 +136,9 @@ class Postgres:
         self.running = False
 
     def answers(self):
-        """It takes connections: it is there, and not recovering."""
-        return self._succeeds("pg_isready", "-q", "-h", self.folder, "-p", str(self.port))
+        """It takes questions: it is there, and not recovering."""
+        return self._succeeds("psql", "-h", self.folder, "-p", str(self.port), "-U", "postgres", "-XAtqc",
+                              "SELECT 1")
 
     def has_ended(self):
         """By itself too."""

@@ -193,6 +193,17 @@ class Cluster:
     def refuse_commits(self, refuse):
         self.sql(f"UPDATE faults.switch SET refuse = {str(refuse).lower()}")
 
+    def allow_commits(self, within=90):
+        """Also of a PostgreSQL that may be about to crash, or recovers."""
+        deadline = time.monotonic() + within
+        while True:
+            try:
+                assert self.postgres_is_back(), "PostgreSQL does not come back"
+                return self.refuse_commits(False)
+            except AssertionError:
+                if time.monotonic() > deadline:
+                    raise
+
     def postgres_is_back(self):
         """Starts it if it has ended, as it does when it cannot recover."""
         if self.postgres.has_ended():
@@ -210,9 +221,7 @@ class Cluster:
             link.resume()
         if self.disk:
             self.disk.clear()
-        while not self.postgres_is_back():
-            pass  # it recovers
-        self.refuse_commits(False)
+        self.allow_commits()
         for process in [*self.replicas, *self.agents]:
             process.signal(signal.SIGCONT)
             if not process.running():

@@ -12,11 +12,10 @@ CLONE_NEWNS = 0x00020000
 
 
 class SmallDisk:
-    """In memory, with a file that takes whatever is left."""
+    """In memory. It is full when it is as small as what is in it."""
 
     def __init__(self, folder, megabytes):
-        self.folder = Path(folder)
-        self.ballast = self.folder / "ballast"
+        self.folder, self.megabytes = Path(folder), megabytes
         self.folder.mkdir()
         # Mounts of this namespace go when its last process ends, however that comes about.
         libc = ctypes.CDLL(None, use_errno=True)
@@ -27,21 +26,23 @@ class SmallDisk:
 
     def free_bytes(self):
         room = os.statvfs(self.folder)
-        return room.f_bavail * room.f_frsize
+        return room.f_bfree * room.f_frsize
 
     def fill(self):
-        """Also what is given back meanwhile, by a server that crashes say, when it is called again."""
-        fd = os.open(self.ballast, os.O_WRONLY | os.O_CREAT)
-        try:
-            while (left := self.free_bytes()) > 0:
-                os.posix_fallocate(fd, os.fstat(fd).st_size, left)
-        except OSError:
-            pass  # somebody was faster: it is full
-        finally:
-            os.close(fd)
+        """Also what was given back meanwhile, by a server that crashed say, when it is called again."""
+        for _ in range(100):  # somebody may write between the look and the deed: it cannot be smaller than that
+            room = os.statvfs(self.folder)
+            try:
+                return self.resize(max(room.f_blocks - room.f_bfree, 1) * room.f_frsize)  # 0: without end
+            except subprocess.CalledProcessError:
+                continue
+        raise OSError("the disk grows faster than it can be filled")
 
     def clear(self):
-        self.ballast.unlink(missing_ok=True)
+        self.resize(self.megabytes << 20)
+
+    def resize(self, size):
+        mount("-o", f"remount,size={size}", str(self.folder))
 
     def close(self):
         subprocess.run(["umount", "--lazy", str(self.folder)], check=False, capture_output=True)

@@ -25,14 +25,21 @@ class SmallDiskTest(unittest.TestCase):
             self.write(3 << 20)
 
     def test_takes_nothing_when_full_and_again_when_cleared(self):
+        self.write(4096)
         self.disk.fill()
         self.assertEqual(self.disk.free_bytes(), 0)
         with self.assertRaises(OSError):
-            self.write(4096)
+            self.write(8192)
         self.disk.clear()
-        self.write(4096)
+        self.write(8192)
+
+    def test_may_be_empty_when_it_is_filled(self):
+        self.disk.fill()
+        with self.assertRaises(OSError):
+            self.write(8192)
 
     def test_is_full_again_after_something_was_given_back(self):
+        (self.disk.folder / "kept").write_bytes(b"x")
         self.write(1 << 20)
         self.disk.fill()
         os.unlink(self.disk.folder / "file")

@@ -290,7 +290,10 @@ std::string waits_for(const Ledger& ledger, const BracketGroup& g, const Bracket
     return fmt::format("it depends on {}, which is {}", name_of(ledger, e.on),
                        takes_part(*on) ? to_string(on->outcome) : "left out and not done");
   }
-  const auto edges = all_edges(ledger, g.id);
+  std::map<DeploymentId, Edges> edges;
+  for (const BracketMember* o : members_of(ledger, g.id))
+    for (const MemberEdge& e : o->depends_on)
+      if (!is_waived(ledger, g, *o, e.rule, now)) edges[o->deployment].insert({e.rule, e.on});
   for (const BracketMember* o : members_of(ledger, g.id))
     if (o->outcome == MemberOutcome::kRunning && o->deployment != m.deployment &&
         reaches(edges, o->deployment, m.deployment))
