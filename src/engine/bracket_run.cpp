@@ -399,10 +399,17 @@ void call_back_early(Tx& tx, GroupIx g) {
       if (state.jobs[j].row.status != JobStatus::kPending) return false;
     return true;
   };
+  const GroupSlot& group = state.groups[g];
+  // Those who have a next round have it when this one is over.
+  auto is_behind_somebody = [&](const MemberSlot& m) {
+    return std::any_of(group.members.begin(), group.members.end(), [&](const MemberSlot& o) {
+      return takes_part(o) && o.row.outcome == Outcome::kWaiting && depends_on(group, m, o.row.deployment);
+    });
+  };
   cancel_waiting(tx, g, "a member that comes before it was brought in",
                  [&](const MemberSlot& m, const JobSlot& job) {
-                   return m.row.outcome == Outcome::kRunning && with_no_agent(job) &&
-                          must_wait(state, tx.now, state.groups[g], m);
+                   return m.row.outcome == Outcome::kRunning && with_no_agent(job) && is_behind_somebody(m) &&
+                          must_wait(state, tx.now, group, m);
                  });
 }
 
