@@ -84,10 +84,11 @@ class Postgres:
         self.port = free_port()
         self.databases = 0
         self.running = False
+        self.settings = settings
         self._watch()
         self._run("initdb", "-D", self.data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C",
                   "--no-sync")
-        self._configure(settings)
+        self._configure()
         self.start()
 
     @property
@@ -108,10 +109,10 @@ class Postgres:
             ["sh", "-c", f"read _; cd /; {stop} >/dev/null 2>&1; rm -rf '{self.folder}'"],
             stdin=subprocess.PIPE, start_new_session=True)
 
-    def _configure(self, more):
+    def _configure(self):
         settings = (f"listen_addresses = '127.0.0.1'\nport = {self.port}\n"
                     f"unix_socket_directories = '{self.folder}'\n"
-                    f"shared_buffers = 64MB\nmax_connections = 100\n{more}")
+                    f"shared_buffers = 64MB\nmax_connections = 100\n{self.settings}")
         with open(f"{self.data}/postgresql.conf", "a", encoding="utf-8") as file:
             file.write(settings)
 
