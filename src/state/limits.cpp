@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "state/bits.h"
 #include "state/state.h"
 
 namespace ctrlplane {
@@ -141,10 +142,7 @@ void State::count_in_limits(ResourceIx r) {
 }
 
 bool State::count_in_limit(Limit& limit, ResourceIx r) {
-  const bool now = counts(limit, resources[r].row);
-  if (limit.resources.contains(r.n) == now) return false;
-  now ? limit.resources.add(r.n) : limit.resources.remove(r.n);
-  return true;
+  return set_bit(limit.resources, r.n, counts(limit, resources[r].row));
 }
 
 void State::leave_limits(ResourceIx r) {

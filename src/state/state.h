@@ -177,7 +177,8 @@ class State {
   // True if it stood there.
   bool leave_line(RuleId rule, ResourceId resource);
   void wake_line(RuleId rule, size_t first);
-  // Lines in which others may be able to go than before: a limit, a place or a quarantine has changed.
+  // Lines in which others may be able to go than before: a limit has changed or a quarantine, or somebody in
+  // them left, was frozen, lost its agent.
   std::set<RuleId> take_stirred_lines() { return std::exchange(stirred_lines_, {}); }
   bool any_stirred_lines() const { return !stirred_lines_.empty(); }
 

@@ -216,7 +216,7 @@ class Cluster:
         return [r.database for r in self.replicas] + [r.door for r in self.replicas] + [self.agents_door]
 
     def make_healthy(self):
-        """Everything that may be stopped or away goes on or comes back; does not wait for it."""
+        """Everything that may be stopped or away goes on or comes back; waits for PostgreSQL only."""
         for link in self.links:
             link.resume()
         if self.disk:

@@ -153,6 +153,7 @@ def cut_agents(cluster, link, chance):
 
 
 REPLICA, DATABASE, AGENT, AGENTS_DOOR = "replica", "database", "agent", "agents' door"
+DISK_FULL = "PostgreSQL's disk full"
 KINDS = {
     "replica killed": (REPLICA, kill),
     "replica paused past its lease": (REPLICA, pause_past_the_lease),
@@ -160,7 +161,7 @@ KINDS = {
     "replica stopped and started": (REPLICA, stop_and_start),
     "PostgreSQL restarted (immediate)": (DATABASE, restart_postgres),
     "PostgreSQL refuses commits (53100)": (DATABASE, refuse_commits),
-    "PostgreSQL's disk full": (DATABASE, fill_disk),
+    DISK_FULL: (DATABASE, fill_disk),
     "to PostgreSQL: cut": (REPLICA, cut_database),
     "to PostgreSQL: held 1-12 s": (REPLICA, hold_database),
     "to PostgreSQL: refused 1-14 s": (REPLICA, refuse_database),
@@ -176,7 +177,7 @@ def kinds_for(cluster):
     """Those that can be had."""
     return [kind for kind in KINDS
             if (cluster.count > 1 or not kind.startswith("between replicas"))
-            and (cluster.disk or kind != "PostgreSQL's disk full")]
+            and (cluster.disk or kind != DISK_FULL)]
 
 
 class Injector:
