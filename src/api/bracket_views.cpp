@@ -28,21 +28,6 @@ std::string tag_of(const State& s, const GroupRows& group, const std::optional<V
   return it == group.tags.end() ? std::string() : it->second;
 }
 
-void write_head(JsonWriter& w, const State& s, const BracketGroup& row) {
-  w.member("id", row.id);
-  write_rule_and_policy(w, s, row.rule);
-  write_resource(w.key("resource"), s, row.resource);
-  w.key("environment").open().member("id", row.environment);
-  if (EnvironmentIx e = s.environments.find(row.environment)) w.member("name", s.environments[e].row.name);
-  w.close().member("status", to_string(row.status)).member("course", to_string(row.course));
-  w.member_unless_empty("note", row.note).member("createdAt", row.created_at);
-  w.member("collectionStartedAt", row.collection_started_at);
-  w.member("collectionEndsAt", row.collection_ends_at).member("readyAt", row.ready_at);
-  w.member("startedAt", row.started_at).member("stuckSince", row.stuck_since);
-  w.member("finishedAt", row.finished_at).member_unless_empty("closedBy", row.closed_by);
-  w.member_unless_empty("finishBy", row.finish_by).member("mergedInto", row.merged_into);
-}
-
 void write_member_head(JsonWriter& w, const State& s, const GroupRows& group, const BracketMember& m) {
   w.member("deploymentId", m.deployment);
   w.member_unless_empty("deploymentName", deployment_name(s, m.deployment));
@@ -52,21 +37,6 @@ void write_member_head(JsonWriter& w, const State& s, const GroupRows& group, co
 }
 
 // ---- What it waits for -----------------------------------------------------------------------------------
-
-std::string waits_for(const State& s, Time now, GroupIx g) {
-  const GroupSlot& slot = s.groups[g];
-  switch (slot.row.status) {
-    case GroupStatus::kCollecting:
-      return fmt::format("Collection window closes at {}", format_rfc3339(slot.row.collection_ends_at));
-    case GroupStatus::kReady:
-    case GroupStatus::kQueued: {
-      if (!slot.resource) return {};
-      auto wait = start_blocker(s, now, g);
-      return wait ? wait->why : std::string();
-    }
-    default: return {};
-  }
-}
 
 std::string waits_for(const State& s, Time now, GroupIx g, const MemberSlot& m) {
   const GroupSlot& slot = s.groups[g];
@@ -81,6 +51,49 @@ std::string waits_for(const State& s, Time now, GroupIx g, const MemberSlot& m) 
     why = must_wait(s, now, slot, m);
   }
   return why.value_or("");
+}
+
+// While nobody runs: what the first says that waits.
+std::string members_wait_for(const State& s, Time now, GroupIx g) {
+  const GroupSlot& slot = s.groups[g];
+  const auto runs = [&](const MemberSlot& m) { return is_running(s, slot, m); };
+  if (std::any_of(slot.members.begin(), slot.members.end(), runs)) return {};
+  for (const MemberSlot& m : slot.members)
+    if (std::string why = waits_for(s, now, g, m); !why.empty())
+      return fmt::format("{}: {}", name_of(s, m), why);
+  return {};
+}
+
+std::string waits_for(const State& s, Time now, GroupIx g) {
+  const GroupSlot& slot = s.groups[g];
+  switch (slot.row.status) {
+    case GroupStatus::kCollecting:
+      return fmt::format("Collection window closes at {}", format_rfc3339(slot.row.collection_ends_at));
+    case GroupStatus::kReady:
+    case GroupStatus::kQueued: {
+      if (!slot.resource) return {};
+      auto wait = start_blocker(s, now, g);
+      return wait ? wait->why : std::string();
+    }
+    case GroupStatus::kExecuting: return members_wait_for(s, now, g);
+    default: return {};
+  }
+}
+
+void write_head(JsonWriter& w, const State& s, Time now, const BracketGroup& row) {
+  w.member("id", row.id);
+  write_rule_and_policy(w, s, row.rule);
+  write_resource(w.key("resource"), s, row.resource);
+  w.key("environment").open().member("id", row.environment);
+  if (EnvironmentIx e = s.environments.find(row.environment)) w.member("name", s.environments[e].row.name);
+  w.close().member("status", to_string(row.status)).member("course", to_string(row.course));
+  w.member_unless_empty("note", row.note).member("createdAt", row.created_at);
+  w.member("collectionStartedAt", row.collection_started_at);
+  w.member("collectionEndsAt", row.collection_ends_at).member("readyAt", row.ready_at);
+  w.member("startedAt", row.started_at).member("stuckSince", row.stuck_since);
+  w.member("finishedAt", row.finished_at).member_unless_empty("closedBy", row.closed_by);
+  w.member_unless_empty("finishBy", row.finish_by).member("mergedInto", row.merged_into);
+  if (GroupIx g = s.groups.find(row.id)) w.member_unless_empty("waitingFor", waits_for(s, now, g));
 }
 
 // What a group that still collects would lock, by deployment: only what is new.
@@ -304,9 +317,9 @@ void write_resource(JsonWriter& w, const State& s, ResourceId id) {
   w.close();
 }
 
-void write_group(JsonWriter& w, const State& s, const GroupRows& group) {
+void write_group(JsonWriter& w, const State& s, Time now, const GroupRows& group) {
   w.open();
-  write_head(w, s, group.row);
+  write_head(w, s, now, group.row);
   w.key("members").open_array();
   for (const BracketMember& m : group.members) {
     w.open();
@@ -320,9 +333,8 @@ std::string group_text(const State& s, Time now, const GroupRows& group) {
   const GroupIx g = s.groups.find(group.row.id);
   JsonWriter w;
   w.open();
-  write_head(w, s, group.row);
+  write_head(w, s, now, group.row);
   w.member("terms", terms_of(s, group.row));
-  if (g) w.member_unless_empty("waitingFor", waits_for(s, now, g));
   write_members(w.key("members"), s, now, group, g);
   write_timeline(w.key("timeline"), s, group);
   w.key("actions").open_array();

@@ -28,8 +28,8 @@ Status add_members(store::Store& store, WorkspaceId workspace, std::vector<Group
 // ---- On the loop -----------------------------------------------------------------------------------------
 
 // As lists have it.
-void write_group(JsonWriter& w, const State& state, const GroupRows& group);
-// With terms, what it waits for, its members in full, its timeline, and what a person could do about it.
+void write_group(JsonWriter& w, const State& state, Time now, const GroupRows& group);
+// With terms, its members in full, its timeline, and what a person could do about it.
 std::string group_text(const State& state, Time now, const GroupRows& group);
 
 // {ruleId, policyId, policyName}, without brackets; the policy if there still is one.

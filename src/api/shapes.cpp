@@ -266,7 +266,7 @@ BracketGroupHead   = { id: uuid, ruleId: uuid, policyId?: uuid, policyName?: str
                        course: "forward" | "roll_back" | "wind_down", note?: string, createdAt: datetime,
                        collectionStartedAt: datetime, collectionEndsAt: datetime, readyAt?: datetime,
                        startedAt?: datetime, stuckSince?: datetime, finishedAt?: datetime, closedBy?: string,
-                       finishBy?: string, mergedInto?: uuid }
+                       finishBy?: string, mergedInto?: uuid, waitingFor?: string }
 MemberOutcome      = "waiting" | "running" | "succeeded" | "failed" | "skipped" | "aborted" | "rolling_back" |
                      "rolled_back"
 BracketMember      = { deploymentId: uuid, deploymentName?: string, role: "work" | "pre_hook" | "post_hook",
@@ -283,7 +283,7 @@ GroupMoment        = { at: datetime, event: "opened" | "closed" | "started" | "m
                        outcome?: MemberOutcome, by?: string, status?: GroupStatus, note?: string }
 BracketAction      = "close_now" | "retry" | "skip_member" | "finish" | "abort" | "clear_quarantine"
 # actions: those that make sense now.
-BracketGroupDetail = BracketGroupHead & { terms: object, waitingFor?: string, members: [BracketMemberDetail],
+BracketGroupDetail = BracketGroupHead & { terms: object, members: [BracketMemberDetail],
                        timeline: [GroupMoment], actions: [BracketAction],
                        quarantine?: { groupId: uuid, since: datetime, clearedBy?: string,
                                       clearedAt?: datetime } }

@@ -16,8 +16,7 @@ namespace {
 
 namespace bj = boost::json;
 
-constexpr size_t kGroupsShown = 200;    // as many as the server sends with a rule
-constexpr size_t kGroupsAskedFor = 20;  // one by one, for what they wait for
+constexpr size_t kGroupsShown = 200;  // as many as the server sends with a rule
 constexpr size_t kQuarantinesShown = 20;
 
 std::string table_text(const Console& console, const Table& table) {
@@ -85,7 +84,7 @@ size_t open_count(const bj::value& rule) {
   return n;
 }
 
-std::string groups_table(const Console& console, bool wide, const bj::array& rules, const AskForGroup& ask) {
+std::string groups_table(const Console& console, bool wide, const bj::array& rules) {
   std::vector<std::string> titles = {"GROUP", "RESOURCE", "ENVIRONMENT", "STATUS", "SINCE", "WAITS FOR"};
   if (wide) titles.emplace_back("POLICY");
   Table table(titles);
@@ -103,7 +102,7 @@ std::string groups_table(const Console& console, bool wide, const bj::array& rul
                                {text_at(g, "environment.name")},
                                {status, tone_of_group(status)},
                                {since_text(group_since(g), now)},
-                               {group_waits(g, now, ask)}};
+                               {group_waits(g, now)}};
       if (wide) row.push_back({text_at(rule, "policyName")});
       table.add(std::move(row));
     }
@@ -147,14 +146,6 @@ std::string running_members(const bj::value& group) {
   return names;
 }
 
-// What the first of its members that waits says.
-std::string first_wait(const bj::value& group) {
-  for (const bj::value& m : list_at(group, "members"))
-    if (std::string why = text_at(m, "waitingFor"); !why.empty())
-      return fmt::format("{}: {}", text_at(m, "deploymentName"), why);
-  return {};
-}
-
 }  // namespace
 
 Tone tone_of_group(std::string_view status) {
@@ -177,7 +168,7 @@ std::string group_since(const bj::value& group) {
   return at.empty() ? text_at(group, "createdAt") : at;
 }
 
-std::string group_waits(const bj::value& group, Time now, const AskForGroup& ask) {
+std::string group_waits(const bj::value& group, Time now) {
   std::string status = text_at(group, "status");
   if (status == "stuck") return text_at(group, "note");
   if (status == "queued") return "the group before it on this resource";
@@ -189,17 +180,12 @@ std::string group_waits(const bj::value& group, Time now, const AskForGroup& ask
   }
   if (status != "ready" && status != "executing") return text_at(group, "note");
   if (std::string names = running_members(group); !names.empty()) return names;
-  bj::value whole = ask(text_at(group, "id"));
-  std::string why = text_at(whole, "waitingFor");
-  return why.empty() ? first_wait(whole) : why;
+  return text_at(group, "waitingFor");
 }
 
-std::string brackets_text(const Console& console, bool wide, const bj::value& answer,
-                          const AskForGroup& ask) {
+std::string brackets_text(const Console& console, bool wide, const bj::value& answer) {
   const bj::array& rules = list_at(answer, "items");
-  size_t asked = 0;
-  auto ask_some = [&](const std::string& id) { return ++asked > kGroupsAskedFor ? bj::value() : ask(id); };
-  return rules_table(console, wide, rules) + groups_table(console, wide, rules, ask_some) +
+  return rules_table(console, wide, rules) + groups_table(console, wide, rules) +
          quarantines_text(console, rules);
 }
 

@@ -1,7 +1,6 @@
 // Brackets and their groups as a person reads them.
 #pragma once
 
-#include <functional>
 #include <string>
 
 #include <boost/json/fwd.hpp>
@@ -17,14 +16,11 @@ Tone tone_of_group(std::string_view status);
 // Since when the group is in its status: an instant, as the server sent it.
 std::string group_since(const boost::json::value& group);
 
-// What a group as a list has it waits for, as far as that says. `ask` answers with the group in full (null if
-// it cannot) and is called only where the list says too little.
-using AskForGroup = std::function<boost::json::value(const std::string& id)>;
-std::string group_waits(const boost::json::value& group, Time now, const AskForGroup& ask);
+// What a group waits for, or who runs.
+std::string group_waits(const boost::json::value& group, Time now);
 
 // The answer to GET brackets: the rules with their counts, the open groups, and who is in quarantine.
-std::string brackets_text(const Console& console, bool wide, const boost::json::value& answer,
-                          const AskForGroup& ask);
+std::string brackets_text(const Console& console, bool wide, const boost::json::value& answer);
 
 // A group in full: what it is and waits for, then its members as a tree, then what a person can do about it.
 // `wide`: also its timeline and its jobs.

@@ -48,11 +48,7 @@ Outcome<std::string> draw_brackets(Session& s, bool watch) {
   const bj::array& rules = list_at(answer, "items");
   if (is_for_a_program(s)) return value_text(s.output, rules);
   if (rules.empty()) return nothing(s, watch, "brackets");
-  // What a group waits for is worth a question, and no failure of this verb.
-  auto ask = [&](const std::string& id) {
-    return s.client.get(fmt::format("{}/bracket-groups/{}", workspace, segment(id))).value_or(bj::value());
-  };
-  return brackets_text(s.console, s.output == Output::kWide, answer, ask);
+  return brackets_text(s.console, s.output == Output::kWide, answer);
 }
 
 // ---- concurrency -----------------------------------------------------------------------------------------

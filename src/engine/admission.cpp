@@ -12,6 +12,7 @@
 #include "model/agent_type.h"
 #include "policy/freezes.h"
 #include "policy/judge.h"
+#include "policy/open_time.h"
 
 namespace ctrlplane {
 namespace {
@@ -103,11 +104,10 @@ Maybe rules_say_no(const State& state, Time now, const StartRequest& q) {
       q.cause == JobCause::kRollback ? policy::Waiver::kReturn : waiver_for(state, q.target, q.version);
   policy::Judgement j = policy::judge(state, now, q.target, q.version, waiver);
   if (j.verdict == policy::Verdict::kAllowed) return {};
-  for (const policy::Explained& x : policy::explain(state, now, q.target, q.version, waiver))
-    if (x.evaluation.verdict != policy::Verdict::kAllowed)
-      return Refusal{x.policy ? fmt::format("policy {}: {}", x.policy->name, x.evaluation.message)
-                              : x.evaluation.message,
-                     j.next_at};
+  if (auto x = policy::first_no(state, now, q.target, q.version, waiver))
+    return Refusal{x->policy ? fmt::format("policy {}: {}", x->policy->name, x->evaluation.message)
+                             : x->evaluation.message,
+                   j.next_at};
   return Refusal{"a policy does not allow it", j.next_at};
 }
 
@@ -147,7 +147,8 @@ Maybe no_slot_is_free(const State& state, Time now, const StartRequest& q) {
   if (needed.empty()) return {};
   auto no = no_slot(state, needed, policy::place_in_line(state, now, q.target, q.version));
   if (!no) return {};
-  return Refusal{.why = no->why, .no_slot = no};
+  // A window that closes on it meanwhile takes it out of the line.
+  return Refusal{.why = no->why, .next_at = policy::next_boundary(state, now, q.target), .no_slot = no};
 }
 
 Maybe nobody_takes_it(const State& state, const StartRequest& q) {

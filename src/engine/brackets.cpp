@@ -11,6 +11,7 @@
 #include "policy/brackets.h"
 #include "policy/freezes.h"
 #include "policy/judge.h"
+#include "policy/open_time.h"
 
 namespace ctrlplane {
 namespace {
@@ -59,14 +60,13 @@ std::optional<GroupWait> blocker_of(const State& state, Time now, GroupIx g, con
   const policy::Waiver waiver = waiver_of(state, t, m.version);
   const policy::Judgement j = policy::judge(state, now, t, m.version, waiver, policy::Ask::kStart, g);
   if (j.verdict != policy::Verdict::kAllowed) {
-    for (const policy::Explained& x : policy::explain(state, now, t, m.version, waiver, g))
-      if (x.evaluation.verdict != policy::Verdict::kAllowed && x.policy &&
-          (x.type == "deploymentWindow" || x.type == "gradualRollout"))
-        return GroupWait{fmt::format("{}: policy {}: {}", name, x.policy->name, x.evaluation.message),
-                         j.next_at};
+    if (auto x = policy::first_no(state, now, t, m.version, waiver, policy::Ask::kStart, g); x && x->policy)
+      return GroupWait{fmt::format("{}: policy {}: {}", name, x->policy->name, x->evaluation.message),
+                       j.next_at};
     return GroupWait{fmt::format("{}: a policy does not allow it yet", name), j.next_at};
   }
-  if (j.next_at) until = until ? std::min(*until, *j.next_at) : j.next_at;
+  for (const std::optional<Time>& change : {j.next_at, policy::next_boundary(state, now, t)})
+    if (change) until = until ? std::min(*until, *change) : change;
   if (auto missing = missing_outside(state, now, group, m)) return GroupWait{*missing};
   if (state.agents_for(state.at(t).deployment).empty())
     return GroupWait{fmt::format("no job agent matches the agent selector of {}", name)};
@@ -538,12 +538,12 @@ class Step {
     for (TargetIx t : state_.resources[r_].targets)
       if (const policy::BoundRule* b = state_.at(t).exists ? policy::bracket_of(state_, t) : nullptr;
           b && b->row->id == rule_)
-        own.push_back(t);
+        if (Selection alone{}; is_left_to_bracket(state_, tx_.now, t, alone)) own.push_back(t);
     return own;
   }
 
   void remember_what_it_waits_for() {
-    // Only who belongs to the bracket stands in line for it.
+    // Only whom the bracket decides for stands in line for it; others stand there for themselves.
     const std::vector<TargetIx> own = own_targets();
     const auto& any = own.empty() ? state_.resources[r_].targets : own;
     if (any.empty()) return;

@@ -104,17 +104,6 @@ void tidy_stranded(Tx& tx, JobId id) {
   }
 }
 
-// A bracket decides for its members, unless a person has said that it is not to stand in the way.
-bool is_left_to_bracket(const State& state, Time now, TargetIx t, Selection& chosen) {
-  const bool at_work = static_cast<bool>(active_group_of(state, t));
-  const bool member = at_work || policy::bracket_of(state, t);
-  if (member && (at_work || !policy::any_bracket_skips(state, t))) return true;
-  chosen = select_version(state, now, t);
-  if (!member) return false;
-  return chosen.kind != Selection::Kind::kVersion ||
-         !policy::is_bracket_skipped(state, now, t, chosen.version);
-}
-
 }  // namespace
 
 Plan plan(const State& state, Time now, TargetIx t) {
@@ -211,12 +200,6 @@ void reconcile(Tx& tx, TargetIx t) {
   }
 }
 
-std::string describe(const State& state, const Plan& p) {
-  return fmt::format("{}{}{}{}{}", p.version ? state.versions[p.version].row.tag : "nothing",
-                     p.set_desired ? ", new desired" : "", p.start ? ", start" : "", p.deny ? ", deny" : "",
-                     p.supersede.empty() ? "" : ", supersede");
-}
-
 bool has_work(const State& state) {
   return !state.settled() || policy::is_edited(state) || state.any_changed_pairs() ||
          state.any_changed_scopes() || state.any_stranded() || state.any_unheard() || state.any_to_stop() ||
@@ -252,10 +235,6 @@ bool work(Tx& tx) {
     if (auto slot = tx.state.pop_idle_slot()) release_slot(tx, *slot);
     return true;
   }
-  if (tx.state.any_stirred_lines()) {
-    wake_lines(tx.state);
-    return true;
-  }
   if (auto g = tx.state.pop_dirty_group()) {
     advance_group(tx, *g);
     return true;
@@ -266,6 +245,10 @@ bool work(Tx& tx) {
   }
   if (auto t = tx.state.pop_dirty()) {
     reconcile(tx, *t);
+    return true;
+  }
+  if (tx.state.any_stirred_lines()) {
+    wake_lines(tx.state);
     return true;
   }
   if (!tx.state.any_unheard()) return false;
@@ -307,6 +290,12 @@ bool run_due_timers(Tx& tx, size_t limit) {
 
 namespace {
 
+std::string describe(const State& state, const Plan& p) {
+  return fmt::format("{}{}{}{}{}", p.version ? state.versions[p.version].row.tag : "nothing",
+                     p.set_desired ? ", new desired" : "", p.start ? ", start" : "", p.deny ? ", deny" : "",
+                     p.supersede.empty() ? "" : ", supersede");
+}
+
 // A job that was held and may not start any more is refused when somebody asks for it, and goes then: that a
 // window has closed meanwhile wakes nobody.
 bool is_only_late(const State& state, TargetIx t, const Plan& p) {
@@ -316,14 +305,27 @@ bool is_only_late(const State& state, TargetIx t, const Plan& p) {
          });
 }
 
+bool a_group_could_begin(const State& state, Time now, TargetIx t) {
+  const auto& groups = state.resources[state.at(t).resource].groups;
+  return std::any_of(groups.begin(), groups.end(), [&](GroupIx g) {
+    return state.groups[g].row.status == GroupStatus::kReady && !start_blocker(state, now, g);
+  });
+}
+
 }  // namespace
 
-bool audit_target(State& state, Time now, TargetIx t) {
-  if (!state.settled() || state.any_dirty()) return false;
+std::string audit_target(State& state, Time now, TargetIx t) {
+  if (!state.settled() || state.any_dirty()) return {};
   const Plan p = plan(state, now, t);
-  if (p.empty()) return false;
-  state.mark_dirty(t);
-  return !is_only_late(state, t, p);
+  std::string missed;
+  if (!p.empty() && !is_only_late(state, t, p)) missed = describe(state, p);
+  // Deeper in a line there may be some who wait for nothing any more: they are looked at in their turn. Of a
+  // bracket's targets one stands there for its group.
+  if (!p.no_slot && !policy::bracket_of(state, t) && keeps_a_slot_free(state, t))
+    missed = "keeps a slot free that others wait for";
+  if (p.bracketed && a_group_could_begin(state, now, t)) missed = "its group could begin";
+  if (!p.empty() || !missed.empty()) state.mark_dirty(t);
+  return missed;
 }
 
 }  // namespace ctrlplane

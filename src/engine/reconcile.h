@@ -6,8 +6,8 @@
 
 namespace ctrlplane {
 
-// What a target needs, as a pure function of (state, now). Empty for a target at rest: that is what the
-// background audit checks.
+// What a target needs, as a pure function of (state, now). Empty for a target at rest, which the background
+// audit checks.
 struct Plan {
   bool set_desired = false;
   VersionIx version;             // what to desire, if set_desired; none = nothing
@@ -29,16 +29,13 @@ void reconcile(Tx& tx, TargetIx t);
 
 // One unit of the work that changes have implied: some membership, or one target. False if there is none.
 bool work(Tx& tx);
-// For the log.
-std::string describe(const State& state, const Plan& plan);
-
 bool has_work(const State& state);
 
 // Timers that are due, at most `limit` of them. True if more are due.
 bool run_due_timers(Tx& tx, size_t limit);
 
-// Re-decides a target from scratch that nothing has marked: true if it should have been marked (a defect;
-// the target is marked then).
-bool audit_target(State& state, Time now, TargetIx t);
+// Re-decides a target from scratch that nothing has marked, and its part in lines and groups. What it should
+// have been marked for, in words (a defect; it is marked then); empty: nothing.
+std::string audit_target(State& state, Time now, TargetIx t);
 
 }  // namespace ctrlplane

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "engine/bracket_order.h"
+#include "policy/brackets.h"
+
 namespace ctrlplane {
 namespace {
 
@@ -121,6 +124,16 @@ Selection select_version(const State& state, Time now, TargetIx t, policy::Ask a
                                  state.in_scope(desired, t));
   if (frozen && desired_may_wait) return {Kind::kHold, {}, result.next_at};
   return result;
+}
+
+bool is_left_to_bracket(const State& state, Time now, TargetIx t, Selection& chosen) {
+  const bool at_work = static_cast<bool>(active_group_of(state, t));
+  const bool member = at_work || policy::bracket_of(state, t);
+  if (member && (at_work || !policy::any_bracket_skips(state, t))) return true;
+  chosen = select_version(state, now, t);
+  if (!member) return false;
+  return chosen.kind != Selection::Kind::kVersion ||
+         !policy::is_bracket_skipped(state, now, t, chosen.version);
 }
 
 bool says_go_back(const State& state, TargetIx t) {

@@ -24,6 +24,10 @@ struct Selection {
 // With kLock: what a bracket group would lock; then nothing is held for.
 Selection select_version(const State& state, Time now, TargetIx t, policy::Ask ask = policy::Ask::kAll);
 
+// A bracket decides for its members, unless a person has said that it is not to stand in the way: then
+// `chosen` is what the target should run.
+bool is_left_to_bracket(const State& state, Time now, TargetIx t, Selection& chosen);
+
 // Never to be started again anywhere, and no reason to stay.
 bool is_ruled_out(VersionStatus s);
 // Paused goes nowhere new, and stays where a job of it is active.

@@ -62,8 +62,18 @@ void wait_for_slots(State& state, TargetIx target, const std::optional<NoSlot>& 
     for (TargetIx other : state.line(rule).find(resource)->targets)
       if (other != target) state.mark_dirty(other);
     state.leave_line(rule, resource);
-    wake_next(state, rule);
+    state.stir_line(rule);
   }
+}
+
+bool keeps_a_slot_free(const State& state, TargetIx target) {
+  const ResourceId resource = state.resources[state.at(target).resource].row.id;
+  return std::any_of(state.lines().begin(), state.lines().end(), [&](const auto& entry) {
+    const auto& [rule, line] = entry;
+    const Line::Waiting* waits = line.find(resource);
+    return waits && std::find(waits->targets.begin(), waits->targets.end(), target) != waits->targets.end() &&
+           policy::may_take(state, rule, resource, waits->key);
+  });
 }
 
 void wake_lines(State& state) {

@@ -25,7 +25,11 @@ void take_slots(Tx& tx, const std::vector<RuleId>& needed, ResourceId resource, 
 // Keeps the lines in step with what a target waits for: it joins these and leaves others.
 void wait_for_slots(State& state, TargetIx target, const std::optional<NoSlot>& no);
 
-// Who stands first in the lines that were stirred looks again.
+// Does it stand in a line where a slot is free for it, so that those behind do not get it?
+bool keeps_a_slot_free(const State& state, TargetIx target);
+
+// Who stands first in the lines that were stirred looks again. When nothing else is left to do: many may
+// leave a line at once, as when a window closes.
 void wake_lines(State& state);
 
 // A slot that nobody needs any more.

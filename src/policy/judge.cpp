@@ -112,13 +112,13 @@ bool is_waived(const BoundRule& b, Waiver waiver) {
   return waiver == Waiver::kReturn && b.rule && b.rule->waived_on_return();
 }
 
-// Remembers what a rule about other environments said to somebody who waits for it, or for a turn that it
-// began.
+// Remembers what a rule about other environments said to somebody who waits for it, for a turn that it
+// began, or in a line that its yes has let them into.
 void watch(const Question& q, const BoundRule& b, const Evaluation& e) {
   if (!b.rule || !b.rule->looks_at_environments()) return;
-  if (e.verdict == Verdict::kAllowed && !q.rules->has_rollout) return;
-  memo_of(q.state).watched[{q.version, q.slot().environment, b.row}] = {
-      &b, q.target, q.rules->has_rollout, e.verdict, e.satisfied_at, e.next_at};
+  if (e.verdict == Verdict::kAllowed && !q.rules->has_rollout && q.rules->limits.empty()) return;
+  Memo::Watched& w = memo_of(q.state).watched[{q.version, q.slot().environment, b.row}];
+  w = {&b, q.target, q.rules->has_rollout || w.begins_rollout, e.verdict, e.satisfied_at, e.next_at};
 }
 
 }  // namespace
@@ -222,37 +222,38 @@ bool is_excluded(const State& state, Time now, TargetIx target, VersionIx versio
   return false;
 }
 
-std::vector<Explained> explain(const State& state, Time now, TargetIx target, VersionIx version,
-                               Waiver waiver, GroupIx group) {
-  std::vector<Explained> all;
-  const RuleSet& set = rules_of(state, target);
-  Question q{.state = state,
-             .now = now,
-             .target = target,
-             .version = version,
-             .rules = &set,
-             .words = true,
-             .group = group};
-  Explained freeze{.type = "freeze", .evaluation = evaluate_freezes(q)};
-  if (!freeze.evaluation.message.empty()) all.push_back(std::move(freeze));
-  if (state.is_counting(version)) {
+namespace {
+
+// Asks one after the other, with words, in the order in which judge asks, until `take` has enough. Without
+// `only` all of them are asked, also those that judge is never asked about.
+template <class Take>
+void tell(Question q, Waiver waiver, std::optional<Ask> only, Take&& take) {
+  q.words = true;
+  const bool all = !only || *only == Ask::kAll;
+  if (all) {
+    Explained freeze{.type = "freeze", .evaluation = evaluate_freezes(q)};
+    if (!freeze.evaluation.message.empty() && !take(std::move(freeze))) return;
+  }
+  if (only != Ask::kStart && (!only || waiver == Waiver::kNone) && q.state.is_counting(q.version)) {
     Explained counting{.type = "targetSelector", .evaluation = {.verdict = Verdict::kPending}};
     counting.evaluation.message = "the version's targets are being counted";
-    all.push_back(std::move(counting));
+    if (!take(std::move(counting))) return;
   }
-  bool dependencies_told = state.dependencies_of(version).empty();
+  bool dependencies_told = !all || q.state.dependencies_of(q.version).empty();
   auto tell_dependencies = [&] {
-    if (std::exchange(dependencies_told, true)) return;
+    if (std::exchange(dependencies_told, true)) return true;
     q.rule = nullptr;
     Explained x{.type = "versionDependency"};
     x.evaluation = evaluate_version_dependencies(q);
     if (x.evaluation.message.empty()) x.evaluation.message = "what the version depends on is there";
-    all.push_back(std::move(x));
+    return take(std::move(x));
   };
-  for (const BoundRule& b : set.rules) {
-    if (b.cost > kDependencyCost) tell_dependencies();  // in the order in which judge asks
+  for (const BoundRule& b : q.rules->rules) {
+    if (b.cost > kDependencyCost && !tell_dependencies()) return;
+    if (only && !is_asked(b, *only)) continue;
+    if (b.rule && (b.rule->retry() || b.rule->rollback())) continue;  // about attempts, not about versions
     q.rule = b.row;
-    Explained x{.type = b.row->type, .policy = &state.policies[b.policy].row, .rule = b.row};
+    Explained x{.type = b.row->type, .policy = &q.state.policies[b.policy].row, .rule = b.row};
     x.skip = skip_of(q, b.row->id);
     if (x.skip) {
       x.evaluation = Evaluation::allowed(x.skip->created_at);
@@ -265,11 +266,40 @@ std::vector<Explained> explain(const State& state, Time now, TargetIx target, Ve
     } else {
       x.evaluation = answer_of(q, b);
     }
-    if (b.rule && (b.rule->retry() || b.rule->rollback())) continue;  // about attempts, not about versions
-    all.push_back(std::move(x));
+    if (!take(std::move(x))) return;
   }
   tell_dependencies();
+}
+
+}  // namespace
+
+std::vector<Explained> explain(const State& state, Time now, TargetIx target, VersionIx version,
+                               Waiver waiver) {
+  std::vector<Explained> all;
+  const Question q{
+      .state = state, .now = now, .target = target, .version = version, .rules = &rules_of(state, target)};
+  tell(q, waiver, std::nullopt, [&](Explained x) {
+    all.push_back(std::move(x));
+    return true;
+  });
   return all;
+}
+
+std::optional<Explained> first_no(const State& state, Time now, TargetIx target, VersionIx version,
+                                  Waiver waiver, Ask ask, GroupIx group) {
+  std::optional<Explained> no;
+  const Question q{.state = state,
+                   .now = now,
+                   .target = target,
+                   .version = version,
+                   .rules = &rules_of(state, target),
+                   .group = group};
+  tell(q, waiver, ask, [&](Explained x) {
+    const bool allowed = x.evaluation.verdict == Verdict::kAllowed;
+    if (!allowed) no = std::move(x);
+    return allowed;
+  });
+  return no;
 }
 
 // ---- Waking ----------------------------------------------------------------------------------------------
@@ -306,12 +336,18 @@ void ask_again(State& state, Time now, std::optional<VersionIx> only, Fits&& fit
     }
     Question q{.state = state, .now = now, .target = w.asked_for, .version = version, .rule = row};
     Evaluation e = w.rule->rule->evaluate(q);
-    bool same = e.verdict == w.verdict && e.satisfied_at == w.satisfied_at && e.next_at == w.next_at;
-    if (!same) state.mark_version_dirty(version, environment);
+    // Whom it allowed has started, or stands in a line.
+    const bool only_in_lines = w.verdict == Verdict::kAllowed && !w.begins_rollout;
+    const bool same = e.verdict == w.verdict &&
+                      (only_in_lines || (e.satisfied_at == w.satisfied_at && e.next_at == w.next_at));
+    if (!same && only_in_lines)
+      state.wake_in_lines(deployment, environment);
+    else if (!same)
+      state.mark_version_dirty(version, environment);
     w.verdict = e.verdict;
     w.satisfied_at = e.satisfied_at;
     w.next_at = e.next_at;
-    const bool settled = e.verdict == Verdict::kAllowed && !w.begins_rollout;
+    const bool settled = e.verdict == Verdict::kAllowed && !w.begins_rollout && !state.anyone_in_line();
     settled ? it = watched.erase(it) : ++it;
   }
 }
@@ -326,6 +362,7 @@ void note_success(State& state, Time now, TargetIx target, VersionIx version) {
   Memo& memo = memo_of(state);
   for (TargetIx other : state.resources[slot.resource].targets)
     if (other != target && memo.stop_waiting(other)) state.mark_dirty(other);
+  state.wake_in_lines(slot.resource);  // what they depend on may be gone
 }
 
 void note_ending(State& state, Time now, TargetIx target, VersionIx version, JobStatus status) {
@@ -381,6 +418,19 @@ void note_edit(State& state) {
   state.mark_all_dirty();
 }
 
+namespace {
+
+// Is there a roll-out in the policy of the bracket? Otherwise its ranks are only an order among equals.
+bool gives_turns(const State& state, RuleId bracket) {
+  const PolicyIx p = state.policy_of(bracket);
+  if (!p) return false;
+  const auto& rules = compiled(state, p).rules;
+  return std::any_of(rules.begin(), rules.end(),
+                     [](const CompiledRule& r) { return r.rule && r.rule->is_rollout(); });
+}
+
+}  // namespace
+
 const Rule* rule_of(const State& state, PolicyIx p, RuleId id) {
   const std::vector<PolicyRule>& rows = state.policies[p].row.rules;
   for (size_t i = 0; i < rows.size(); ++i)
@@ -414,7 +464,12 @@ void note_membership(State& state, Time now, DeploymentIx deployment, Environmen
     return state.versions[v].deployment == deployment && (!row || rule.looks_at_environment(*row));
   });
   // Somebody was told a place in a roll-out that is another one now.
-  size_t ranked = std::erase_if(memo_of(state).ranks, [&](const auto& entry) {
+  Memo& memo = memo_of(state);
+  size_t ranked = std::erase_if(memo.bracket_ranks, [&](const auto& entry) {
+    return std::get<EnvironmentIx>(entry.first) == environment &&
+           gives_turns(state, std::get<RuleId>(entry.first));
+  });
+  ranked += std::erase_if(memo.ranks, [&](const auto& entry) {
     auto [version, where] = entry.first;
     return where == environment &&
            (!state.versions.used(version) || state.versions[version].deployment == deployment);

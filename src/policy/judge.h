@@ -53,7 +53,10 @@ struct Explained {
 };
 // Asks all of them, with words.
 std::vector<Explained> explain(const State& state, Time now, TargetIx target, VersionIx version,
-                               Waiver waiver, GroupIx group = {});
+                               Waiver waiver);
+// The no that judge stops at, with words; nothing if it is allowed.
+std::optional<Explained> first_no(const State& state, Time now, TargetIx target, VersionIx version,
+                                  Waiver waiver, Ask ask = Ask::kAll, GroupIx group = {});
 
 // ---- Waking those who wait for what happens elsewhere --------------------------------------------------
 // A version has become current on the target: marks whom that concerns.

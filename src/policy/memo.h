@@ -47,10 +47,10 @@ struct Memo {
 
   // Rules about other environments that somebody waits for: what they last said.
   struct Watched {
-    const BoundRule* rule;
-    TargetIx asked_for;   // any target of the environment: the verdict is the same for all
-    bool begins_rollout;  // somebody counts from when it allowed
-    Verdict verdict;
+    const BoundRule* rule = nullptr;
+    TargetIx asked_for;           // any target of the environment: the verdict is the same for all
+    bool begins_rollout = false;  // somebody counts from when it allowed
+    Verdict verdict = Verdict::kAllowed;
     std::optional<Time> satisfied_at, next_at;
   };
   std::map<std::tuple<VersionIx, EnvironmentIx, const PolicyRule*>, Watched> watched;

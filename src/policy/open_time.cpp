@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "policy/judge.h"
 #include "policy/skips.h"
 
 namespace ctrlplane::policy {
@@ -64,6 +65,17 @@ std::optional<Time> after_open_time(const std::vector<const Rule*>& windows, Tim
     t = *until;
   }
   return std::nullopt;
+}
+
+std::optional<Time> next_boundary(const State& state, Time now, TargetIx target) {
+  std::optional<Time> next;
+  if (!state.at(target).current_version) return next;
+  for (const BoundRule& b : rules_of(state, target).rules) {
+    if (!b.rule || !b.rule->window()) continue;
+    const std::optional<Time> until = phase_of(*b.rule, now).until;
+    if (until) next = next ? std::min(*next, *until) : until;
+  }
+  return next;
 }
 
 }  // namespace ctrlplane::policy

@@ -1,4 +1,5 @@
-// A clock that stands still while a target's deployment windows are closed, and while it is frozen.
+// A clock that stands still while a target's deployment windows are closed, and while it is frozen; and when
+// they change next.
 #pragma once
 
 #include "policy/freezes.h"
@@ -14,5 +15,8 @@ std::optional<Time> after_open_time(const Question& q, Time from, Duration neede
 // apart).
 std::optional<Time> after_open_time(const std::vector<const Rule*>& windows, Time from, Duration needed,
                                     const std::vector<Standstill>& standstills = {});
+
+// When a window of the target, open or closed now, changes next; nullopt: never, or none concerns it.
+std::optional<Time> next_boundary(const State& state, Time now, TargetIx target);
 
 }  // namespace ctrlplane::policy

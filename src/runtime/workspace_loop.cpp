@@ -439,14 +439,15 @@ void WorkspaceLoop::audit(size_t count) {
   schedule_timer();
   if (phase_ != Phase::kActive || !sets_.empty() || has_work(*state_) || state_->target_bound() == 0) return;
   // A clock that was set forward: what is due by it has not had its turn yet.
-  if (auto next = state_->timers.next(); timers_are_due_ || (next && *next <= now())) return;
+  const Time at = now();
+  if (auto next = state_->timers.next(); timers_are_due_ || (next && *next <= at)) return;
   for (size_t i = 0; i < count; ++i) {
     audit_cursor_ = (audit_cursor_ + 1) % state_->target_bound();
     TargetIx t{audit_cursor_};
-    if (!state_->at(t).exists || !audit_target(*state_, now(), t)) continue;
+    const std::string missed = state_->at(t).exists ? audit_target(*state_, at, t) : std::string();
+    if (missed.empty()) continue;
     ++stats_.missed_wakeups;
-    log::error("a target was not woken", {{"target", state_->key_of(t).str()},
-                                          {"plan", describe(*state_, plan(*state_, now(), t))}});
+    log::error("a target was not woken", {{"target", state_->key_of(t).str()}, {"missed", missed}});
   }
   if (has_work(*state_)) schedule_turn();
 }

@@ -98,6 +98,23 @@ void State::wake_line(RuleId rule, size_t first) {
       if (t.n < targets_.size()) mark_dirty(t);
 }
 
+bool State::anyone_in_line() const {
+  return std::any_of(lines_.begin(), lines_.end(), [](const auto& of) { return !of.second.order().empty(); });
+}
+
+void State::wake_in_lines(DeploymentIx d, EnvironmentIx e) {
+  for (const auto& [rule, line] : lines_)
+    for (const LineKey& key : line.order())
+      for (TargetIx t : line.find(key.resource)->targets)
+        if (targets_[t.n].deployment == d && targets_[t.n].environment == e) mark_dirty(t);
+}
+
+void State::wake_in_lines(ResourceIx r) {
+  for (const auto& [rule, line] : lines_)
+    if (const Line::Waiting* w = line.find(resources[r].row.id))
+      for (TargetIx t : w->targets) mark_dirty(t);
+}
+
 // ---- Whom a rule counts --------------------------------------------------------------------------------
 
 const Limit* State::limit(RuleId rule) const {

@@ -177,8 +177,13 @@ class State {
   // True if it stood there.
   bool leave_line(RuleId rule, ResourceId resource);
   void wake_line(RuleId rule, size_t first);
+  bool anyone_in_line() const;
+  // Whoever of these stands in a line looks again whether it still may.
+  void wake_in_lines(ResourceIx r);
+  void wake_in_lines(DeploymentIx d, EnvironmentIx e);
   // Lines in which others may be able to go than before: a limit has changed or a quarantine, or somebody in
   // them left, was frozen, lost its agent.
+  void stir_line(RuleId rule);
   std::set<RuleId> take_stirred_lines() { return std::exchange(stirred_lines_, {}); }
   bool any_stirred_lines() const { return !stirred_lines_.empty(); }
 
@@ -452,7 +457,6 @@ class State {
   std::map<std::pair<RuleId, ResourceId>, int> slot_users_;  // live jobs that hold it
   std::deque<std::pair<RuleId, ResourceId>> idle_slots_;
   std::map<RuleId, Line> lines_;
-  void stir_line(RuleId rule);
   void stir_lines();
   std::set<RuleId> stirred_lines_;
 

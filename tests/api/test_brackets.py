@@ -355,6 +355,8 @@ def test_a_group_that_is_ready_says_what_it_waits_for(nodes):
     nodes.publish("1")
     nodes.next("drain")
     ready = nodes.wait_for("ready", 2)
+    for group in ready:
+        assert group["waitingFor"] == "Concurrency limit reached: 1/1 resources active", "lists say it too"
     for group in map(nodes.get, ready):
         assert group["waitingFor"] == "Concurrency limit reached: 1/1 resources active"
         assert group["actions"] == ["skip_member", "abort"] and group["readyAt"]

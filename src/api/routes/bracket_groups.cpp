@@ -59,7 +59,7 @@ struct Listed {
   size_t total = 0;
 };
 
-Listed open_groups(const State& s, const Wanted& wanted, Page page) {
+Listed open_groups(const State& s, Time now, const Wanted& wanted, Page page) {
   std::vector<const GroupSlot*> found;
   auto look = [&](const GroupSlot& slot) {
     if (!slot.row.ended() && wanted.fits(slot.row)) found.push_back(&slot);
@@ -77,7 +77,7 @@ Listed open_groups(const State& s, const Wanted& wanted, Page page) {
   JsonWriter w;
   w.open_array();
   for (size_t i = page.offset; i < found.size() && i < page.offset + page.limit; ++i) {
-    write_group(w, s, rows_of(*found[i]));
+    write_group(w, s, now, rows_of(*found[i]));
     listed.written.push_back(found[i]->row.id);
   }
   listed.items = w.take().substr(1);
@@ -121,10 +121,10 @@ Status list_with_ended(Call& call, const Wanted& wanted, const Listed& listed) {
   if (ended.empty()) return call.reply(page_text(listed.items, total, page));
   TRY(add_members(call.store(), call.workspace(), ended));
   return call.ask<std::string>(
-      [ended = std::move(ended)](const State& s, Time) -> Result<std::string> {
+      [ended = std::move(ended)](const State& s, Time now) -> Result<std::string> {
         JsonWriter w;
         w.open_array();
-        for (const GroupRows& group : ended) write_group(w, s, group);
+        for (const GroupRows& group : ended) write_group(w, s, now, group);
         return w.take().substr(1);
       },
       [before = listed.items, total, page](Call& last, std::string text) {
@@ -135,13 +135,15 @@ Status list_with_ended(Call& call, const Wanted& wanted, const Listed& listed) {
 Status list(Call& c) {
   Wanted wanted = TRY(wanted_by(c));
   if (!wanted.ended())
-    return c.read([wanted, page = c.page()](const State& s, Time) -> Result<std::string> {
-      const Listed listed = open_groups(s, wanted, page);
+    return c.read([wanted, page = c.page()](const State& s, Time now) -> Result<std::string> {
+      const Listed listed = open_groups(s, now, wanted, page);
       return page_text(listed.items, listed.total, page);
     });
-  return c.ask<Listed>([wanted, page = c.page()](
-                           const State& s, Time) -> Result<Listed> { return open_groups(s, wanted, page); },
-                       [wanted](Call& call, Listed listed) { return list_with_ended(call, wanted, listed); });
+  return c.ask<Listed>(
+      [wanted, page = c.page()](const State& s, Time now) -> Result<Listed> {
+        return open_groups(s, now, wanted, page);
+      },
+      [wanted](Call& call, Listed listed) { return list_with_ended(call, wanted, listed); });
 }
 
 // ---- One -------------------------------------------------------------------------------------------------

@@ -49,7 +49,8 @@ void write_quarantines(JsonWriter& w, const State& s, RuleId rule) {
   w.close_array().member("quarantined", count);
 }
 
-void write_bracket(JsonWriter& w, const State& s, const PolicyRule& rule, const std::vector<GroupIx>& open) {
+void write_bracket(JsonWriter& w, const State& s, Time now, const PolicyRule& rule,
+                   const std::vector<GroupIx>& open) {
   w.open();
   write_rule_and_policy(w, s, rule.id);
   w.member("terms", rule.body).key("counts").open();
@@ -59,12 +60,13 @@ void write_bracket(JsonWriter& w, const State& s, const PolicyRule& rule, const 
   w.close();
   write_quarantines(w, s, rule.id);
   w.key("groups").open_array();
-  for (size_t i = 0; i < open.size() && i < kMostShown; ++i) write_group(w, s, rows_of(s.groups[open[i]]));
+  for (size_t i = 0; i < open.size() && i < kMostShown; ++i)
+    write_group(w, s, now, rows_of(s.groups[open[i]]));
   w.close_array().close();
 }
 
 Status list_brackets(Call& c) {
-  return c.read([](const State& s, Time) -> Result<std::string> {
+  return c.read([](const State& s, Time now) -> Result<std::string> {
     GroupsByRule open = open_groups(s);
     JsonWriter w;
     w.open().key("items").open_array();
@@ -72,7 +74,7 @@ Status list_brackets(Call& c) {
       if (!p->row.enabled) continue;
       for (const PolicyRule& rule : p->row.rules) {
         const policy::Rule* read = policy::rule_of(s, s.policies.find(p->row.id), rule.id);
-        if (read && read->bracket()) write_bracket(w, s, rule, open[rule.id]);
+        if (read && read->bracket()) write_bracket(w, s, now, rule, open[rule.id]);
       }
     }
     return w.close_array().close().take();
