@@ -7,6 +7,8 @@
 
 namespace ctrlplane {
 
+constexpr size_t kCheckedInAStep = 64;
+
 Status validate_resource(std::string_view path, const ResourceInput& r) {
   auto at = [&](std::string_view member) {
     return path.empty() ? std::string(member) : fmt::format("{}.{}", path, member);
@@ -110,19 +112,16 @@ Reply delete_resource(Tx& tx, const DeleteResource& c) {
 
 // ---- Bulk set ----------------------------------------------------------------------------------------
 
-ProviderSet::ProviderSet(SetProviderResources command) : command_(std::move(command)) {
-  for (const ResourceInput& r : command_.resources) wanted_.insert(r.identifier);
+Status ProviderSet::check_next() {
+  const size_t i = checked_++;
+  const ResourceInput& in = command_.resources[i];
+  if (!wanted_.insert(in.identifier).second)
+    return invalid(fmt::format("resources[{}].identifier", i), "stands twice in this set");
+  return validate_resource(fmt::format("resources[{}]", i), in);
 }
 
-Status ProviderSet::validate() const {
-  if (wanted_.size() != command_.resources.size()) {
-    boost::unordered_flat_set<std::string_view> seen;
-    for (size_t i = 0; i < command_.resources.size(); ++i)
-      if (!seen.insert(command_.resources[i].identifier).second)
-        return invalid(fmt::format("resources[{}].identifier", i), "stands twice in this set");
-  }
-  for (size_t i = 0; i < command_.resources.size(); ++i)
-    TRY(validate_resource(fmt::format("resources[{}]", i), command_.resources[i]));
+Status ProviderSet::validate() {
+  while (checked_ < command_.resources.size()) TRY(check_next());
   return {};
 }
 
@@ -138,8 +137,16 @@ bool ProviderSet::step(Tx& tx) {
     reply_ = fail(ErrorCode::kNotFound, fmt::format("no resource provider {}", command_.provider.str()));
     return true;
   }
+  if (checked_ < command_.resources.size()) {
+    for (size_t n = 0; n < kCheckedInAStep && checked_ < command_.resources.size(); ++n)
+      if (auto ok = check_next(); !ok) {
+        reply_ = std::unexpected(ok.error());
+        return true;
+      }
+    return false;
+  }
   if (next_ < command_.resources.size()) {
-    const ResourceInput& in = command_.resources[next_++];
+    const ResourceInput in = std::move(command_.resources[next_++]);  // or all of them go at the end at once
     if (owned_by_another(tx.state, in.identifier)) {
       ++skipped_;
       return false;

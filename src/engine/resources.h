@@ -17,19 +17,20 @@ namespace ctrlplane {
 // the provider's.
 class ProviderSet {
  public:
-  explicit ProviderSet(SetProviderResources command);
-  // Form only; call before the first step, off the loop.
-  Status validate() const;
-  // One resource. True when nothing is left; reply() then says how it went.
+  explicit ProviderSet(SetProviderResources command) : command_(std::move(command)) {}
+  // The form of all of them, for whoever has the time: the steps look at it first, some at a time.
+  Status validate();
+  // One resource, or the form of some. True when nothing is left; reply() then says how it went.
   bool step(Tx& tx);
   const Reply& reply() const { return reply_; }
 
  private:
+  Status check_next();
   bool owned_by_another(const State& state, std::string_view identifier) const;
 
   SetProviderResources command_;
   boost::unordered_flat_set<std::string> wanted_;
-  size_t next_ = 0;
+  size_t checked_ = 0, next_ = 0;
   size_t skipped_ = 0;
   Time last_created_;
   std::optional<std::vector<ResourceId>> leaving_;

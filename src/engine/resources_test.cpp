@@ -19,7 +19,6 @@ struct ProviderSets : ::testing::Test, World {
   Reply set(ProviderId p, std::vector<ResourceInput> resources) {
     ProviderSet work({p, std::move(resources)});
     changes = 0;
-    if (auto ok = work.validate(); !ok) return std::unexpected(ok.error());
     for (bool done = false; !done;) {
       done = transact([&](Tx& tx) { return work.step(tx); });
       changes += last.size();
@@ -88,6 +87,24 @@ TEST_F(ProviderSets, leave_alone_what_another_provider_took_over_between_two_ste
   must(UpsertResource{input(*left.begin()), theirs});
   EXPECT_TRUE(transact([&](Tx& tx) { return work.step(tx); }));
   EXPECT_EQ(identifiers(theirs), left);
+}
+
+TEST_F(ProviderSets, are_looked_at_to_the_end_before_anything_changes) {
+  ProviderId mine = provider("mine");
+  std::vector<ResourceInput> many;
+  for (int i = 0; i < 200; ++i) many.push_back(input("r" + std::to_string(i)));
+  many.push_back(input("r7"));
+  Reply twice = set(mine, many);
+  ASSERT_FALSE(twice);
+  EXPECT_EQ(twice.error().details.at(0).path, "resources[200].identifier");
+  many.back() = input("");
+  Reply nameless = set(mine, many);
+  ASSERT_FALSE(nameless);
+  EXPECT_EQ(nameless.error().details.at(0).path, "resources[200].identifier");
+  EXPECT_EQ(identifiers(mine), Names{});
+  many.pop_back();
+  ASSERT_TRUE(set(mine, many));
+  EXPECT_EQ(identifiers(mine).size(), 200u);
 }
 
 TEST_F(ProviderSets, skip_what_another_provider_owns) {

@@ -17,6 +17,11 @@ bool was_current(const TargetSlot& target, VersionIx v) {
                      [&](const PastVersionIx& p) { return p.version == v; });
 }
 
+// After a rollback only what has run here before is gone back to.
+bool is_left_behind(const State& state, const TargetSlot& target, VersionIx v) {
+  return is_behind_rollback(state, target, v) && !was_current(target, v);
+}
+
 // May the target go on with what it runs?
 bool current_stands(const State& state, Time now, TargetIx t) {
   const TargetSlot& target = state.at(t);
@@ -99,8 +104,7 @@ Selection select_version(const State& state, Time now, TargetIx t, policy::Ask a
     if (!(locks ? is_good_lock(state, t, v) : is_deployable(state, target, v)) || is_denied(target, v))
       continue;
     if (!state.in_scope(v, t)) continue;
-    // After a rollback only what has run here before is gone back to.
-    if (is_behind_rollback(state, target, v) && !was_current(target, v)) continue;
+    if (is_left_behind(state, target, v)) continue;
     policy::Judgement j = policy::judge(state, now, t, v, waiver_for(state, t, v), ask);
     note(result.next_at, j.next_at);
     frozen |= j.frozen;
@@ -121,7 +125,7 @@ Selection select_version(const State& state, Time now, TargetIx t, policy::Ask a
   // for an agent until then.
   const bool desired_may_wait = !desired || desired == target.current_version ||
                                 (!state.versions[desired].erased && is_deployable(state, target, desired) &&
-                                 state.in_scope(desired, t));
+                                 state.in_scope(desired, t) && !is_left_behind(state, target, desired));
   if (frozen && desired_may_wait) return {Kind::kHold, {}, result.next_at};
   return result;
 }

@@ -401,10 +401,7 @@ bool WorkspaceLoop::run_background() {
       continue;
     }
     ProviderSet work(std::get<SetProviderResources>(std::move(p.request.command)));
-    if (auto ok = work.validate(); !ok)
-      hold_reply(std::unexpected(ok.error()), std::move(p.done), true);
-    else
-      sets_.push_back({std::move(work), std::move(p.request), std::move(p.done)});
+    sets_.push_back({std::move(work), std::move(p.request), std::move(p.done)});
   }
   for (size_t unit = 0; unit < host_.limits.units_per_slice; ++unit) {
     if (gathering_.changes.size() >= row_cap_) return false;  // the commit under way comes back to us
