@@ -323,7 +323,7 @@ std::string audit_target(State& state, Time now, TargetIx t) {
   // bracket's targets one stands there for its group.
   if (!p.no_slot && !policy::bracket_of(state, t) && keeps_a_slot_free(state, t))
     missed = "keeps a slot free that others wait for";
-  if (p.bracketed && a_group_could_begin(state, now, t)) missed = "its group could begin";
+  if (a_group_could_begin(state, now, t)) missed = "its group could begin";
   if (!p.empty() || !missed.empty()) state.mark_dirty(t);
   return missed;
 }

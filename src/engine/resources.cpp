@@ -113,11 +113,13 @@ Reply delete_resource(Tx& tx, const DeleteResource& c) {
 // ---- Bulk set ----------------------------------------------------------------------------------------
 
 Status ProviderSet::check_next() {
-  const size_t i = checked_++;
+  const size_t i = checked_;
   const ResourceInput& in = command_.resources[i];
   if (!wanted_.insert(in.identifier).second)
     return invalid(fmt::format("resources[{}].identifier", i), "stands twice in this set");
-  return validate_resource(fmt::format("resources[{}]", i), in);
+  TRY(validate_resource(fmt::format("resources[{}]", i), in));
+  ++checked_;
+  return {};
 }
 
 Status ProviderSet::validate() {
@@ -146,7 +148,7 @@ bool ProviderSet::step(Tx& tx) {
     return false;
   }
   if (next_ < command_.resources.size()) {
-    const ResourceInput in = std::move(command_.resources[next_++]);  // or all of them go at the end at once
+    const ResourceInput in = std::move(command_.resources[next_++]);  // freed here, not all at the end
     if (owned_by_another(tx.state, in.identifier)) {
       ++skipped_;
       return false;

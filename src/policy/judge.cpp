@@ -1,6 +1,7 @@
 #include "policy/judge.h"
 
 #include <algorithm>
+#include <set>
 
 #include <fmt/core.h>
 
@@ -112,13 +113,15 @@ bool is_waived(const BoundRule& b, Waiver waiver) {
   return waiver == Waiver::kReturn && b.rule && b.rule->waived_on_return();
 }
 
-// Remembers what a rule about other environments said to somebody who waits for it, for a turn that it
-// began, or in a line that its yes has let them into.
+// Remembers what a rule about other environments said to somebody who waits for it, or for a turn that it
+// began; and that it said yes to somebody who may have to stand in line with that.
 void watch(const Question& q, const BoundRule& b, const Evaluation& e) {
   if (!b.rule || !b.rule->looks_at_environments()) return;
-  if (e.verdict == Verdict::kAllowed && !q.rules->has_rollout && q.rules->limits.empty()) return;
-  Memo::Watched& w = memo_of(q.state).watched[{q.version, q.slot().environment, b.row}];
-  w = {&b, q.target, q.rules->has_rollout || w.begins_rollout, e.verdict, e.satisfied_at, e.next_at};
+  const bool allowed = e.verdict == Verdict::kAllowed;
+  const std::tuple key(q.version, q.slot().environment, b.row);
+  if (allowed && !q.rules->limits.empty()) memo_of(q.state).granted[key] = {&b, q.target};
+  if (allowed && !q.rules->has_rollout) return;
+  memo_of(q.state).watched[key] = {&b, q.target, q.rules->has_rollout, e.verdict, e.satisfied_at, e.next_at};
 }
 
 }  // namespace
@@ -144,6 +147,7 @@ Memo& memo_of(const State& state) {
     memo.set_numbers.clear();
     memo.sets.clear();
     memo.watched.clear();
+    memo.granted.clear();
     memo.epoch = state.policy_epoch;
   }
   return memo;
@@ -306,50 +310,61 @@ std::optional<Explained> first_no(const State& state, Time now, TargetIx target,
 
 namespace {
 
-// Asks the watched rules of these versions again (one, or all that fit), and marks the targets behind those
-// that say something else now.
-template <class Fits>
-void ask_again(State& state, Time now, std::optional<VersionIx> only, Fits&& fits) {
-  auto& watched = memo_of(state).watched;
+// Asks rules again that somebody was told something by: of one version, or all that fit. `heed` hears the
+// answer, or none if the target that asked is gone, and says whether the entry stays.
+template <class Entries, class Fits, class Heed>
+void ask_entries(State& state, Time now, Entries& entries, std::optional<VersionIx> only, Fits&& fits,
+                 Heed&& heed) {
   auto from = [&](uint32_t version) {
-    return watched.lower_bound({VersionIx{version}, EnvironmentIx{0}, nullptr});
+    return entries.lower_bound({VersionIx{version}, EnvironmentIx{0}, nullptr});
   };
-  const auto end = only ? from(only->n + 1) : watched.end();
-  for (auto it = only ? from(only->n) : watched.begin(); it != end;) {
-    auto& [version, environment, row] = it->first;
-    Memo::Watched& w = it->second;
+  const auto end = only ? from(only->n + 1) : entries.end();
+  for (auto it = only ? from(only->n) : entries.begin(); it != end;) {
+    const auto& [version, environment, row] = it->first;
+    auto& told = it->second;
     if (!state.versions.used(version)) {
-      it = watched.erase(it);
+      it = entries.erase(it);
       continue;
     }
-    const DeploymentIx deployment = state.versions[version].deployment;
-    const TargetSlot& asked = state.at(w.asked_for);
-    if (!asked.exists || asked.environment != environment || asked.deployment != deployment) {
-      // The one it was asked for is gone; others may wait for the same and have to ask for themselves.
-      state.mark_version_dirty(version, environment);
-      it = watched.erase(it);
-      continue;
-    }
-    if (!fits(version, *w.rule->rule)) {
+    const TargetSlot& asked = state.at(told.asked_for);
+    const bool gone = !asked.exists || asked.environment != environment ||
+                      asked.deployment != state.versions[version].deployment;
+    if (!gone && !fits(version, *told.rule->rule)) {
       ++it;
       continue;
     }
-    Question q{.state = state, .now = now, .target = w.asked_for, .version = version, .rule = row};
-    Evaluation e = w.rule->rule->evaluate(q);
-    // Whom it allowed has started, or stands in a line.
-    const bool only_in_lines = w.verdict == Verdict::kAllowed && !w.begins_rollout;
-    const bool same = e.verdict == w.verdict &&
-                      (only_in_lines || (e.satisfied_at == w.satisfied_at && e.next_at == w.next_at));
-    if (!same && only_in_lines)
-      state.wake_in_lines(deployment, environment);
-    else if (!same)
-      state.mark_version_dirty(version, environment);
-    w.verdict = e.verdict;
-    w.satisfied_at = e.satisfied_at;
-    w.next_at = e.next_at;
-    const bool settled = e.verdict == Verdict::kAllowed && !w.begins_rollout && !state.anyone_in_line();
-    settled ? it = watched.erase(it) : ++it;
+    std::optional<Evaluation> e;
+    if (!gone)
+      e = told.rule->rule->evaluate(
+          {.state = state, .now = now, .target = told.asked_for, .version = version, .rule = row});
+    heed(version, environment, told, e) ? ++it : it = entries.erase(it);
   }
+}
+
+// Marks the targets behind rules that say something else now.
+template <class Fits>
+void ask_again(State& state, Time now, std::optional<VersionIx> only, Fits&& fits) {
+  Memo& memo = memo_of(state);
+  auto heed_no = [&](VersionIx version, EnvironmentIx environment, Memo::Watched& w,
+                     const std::optional<Evaluation>& e) {
+    // Others may wait for the same as one that is gone, and have to ask for themselves.
+    if (!e || e->verdict != w.verdict || e->satisfied_at != w.satisfied_at || e->next_at != w.next_at)
+      state.mark_version_dirty(version, environment);
+    if (!e) return false;
+    w.verdict = e->verdict;
+    w.satisfied_at = e->satisfied_at;
+    w.next_at = e->next_at;
+    return e->verdict != Verdict::kAllowed || w.begins_rollout;
+  };
+  ask_entries(state, now, memo.watched, only, fits, heed_no);
+  if (!state.anyone_in_line()) return memo.granted.clear();
+  auto heed_yes = [&](VersionIx version, EnvironmentIx environment, const Memo::Granted&,
+                      const std::optional<Evaluation>& e) {
+    if (e && e->verdict == Verdict::kAllowed) return true;
+    state.wake_in_lines(state.versions[version].deployment, environment);
+    return false;
+  };
+  ask_entries(state, now, memo.granted, only, fits, heed_yes);
 }
 
 }  // namespace
@@ -465,11 +480,18 @@ void note_membership(State& state, Time now, DeploymentIx deployment, Environmen
   });
   // Somebody was told a place in a roll-out that is another one now.
   Memo& memo = memo_of(state);
-  size_t ranked = std::erase_if(memo.bracket_ranks, [&](const auto& entry) {
-    return std::get<EnvironmentIx>(entry.first) == environment &&
-           gives_turns(state, std::get<RuleId>(entry.first));
+  std::set<RuleId> brackets;
+  std::erase_if(memo.bracket_ranks, [&](const auto& entry) {
+    const auto& [rule, where, scoped] = entry.first;
+    return where == environment && gives_turns(state, rule) && (brackets.insert(rule), true);
   });
-  ranked += std::erase_if(memo.ranks, [&](const auto& entry) {
+  if (!brackets.empty())
+    state.groups.each([&](GroupIx g, const GroupSlot& group) {
+      const bool waits = !group.row.started() && !group.row.ended();
+      if (waits && row && group.row.environment == row->id && brackets.contains(group.row.rule))
+        state.mark_group_dirty(g);
+    });
+  const size_t ranked = std::erase_if(memo.ranks, [&](const auto& entry) {
     auto [version, where] = entry.first;
     return where == environment &&
            (!state.versions.used(version) || state.versions[version].deployment == deployment);

@@ -47,13 +47,20 @@ struct Memo {
 
   // Rules about other environments that somebody waits for: what they last said.
   struct Watched {
-    const BoundRule* rule = nullptr;
-    TargetIx asked_for;           // any target of the environment: the verdict is the same for all
-    bool begins_rollout = false;  // somebody counts from when it allowed
-    Verdict verdict = Verdict::kAllowed;
+    const BoundRule* rule;
+    TargetIx asked_for;   // any target of the environment: the verdict is the same for all
+    bool begins_rollout;  // somebody counts from when it allowed
+    Verdict verdict;
     std::optional<Time> satisfied_at, next_at;
   };
   std::map<std::tuple<VersionIx, EnvironmentIx, const PolicyRule*>, Watched> watched;
+  // Those that said yes to somebody who may stand in line for a slot since: it leaves the line if they say
+  // no.
+  struct Granted {
+    const BoundRule* rule;
+    TargetIx asked_for;
+  };
+  std::map<std::tuple<VersionIx, EnvironmentIx, const PolicyRule*>, Granted> granted;
 
   // Turns after a freeze that was thawed with a pace. Lost with the memory: whoever still waits gets another
   // one, at the same pace.

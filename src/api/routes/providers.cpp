@@ -85,7 +85,7 @@ Status set(Call& c) {
                                  .config = std::move(*config),
                                  .metadata = b.metadata("metadata")});
   }
-  TRY(ProviderSet(command).validate());  // here, so that it does not take the loop's time
+  TRY(ProviderSet(command).validate());  // here, before it waits for its turn
   return c.write(std::move(command), [](const State&, Time, const Answer& answer) {
     return fmt::format(R"({{"ok":true,"method":"direct","skipped":{}}})", answer.skipped);
   });
