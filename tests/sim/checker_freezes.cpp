@@ -360,6 +360,11 @@ void Checker::goes_on(WorkspaceId w, const JobView& job, JobId id, Time now) {
   if (job.group || bracket_of(ledger, job.target) || is_at_work_for(w, job.target))
     return;  // in a group, or later
   if (!all_limits_are_free(ledger)) return;
+  if (job.cause == JobCause::kRetry) {  // by rules that may have gone
+    const JobStatus last = row->last_status.value_or(JobStatus::kFailure);
+    const auto terms = RuleBook(ledger, job.target).retry_terms(row->attempts, last);
+    if (!terms || !terms->any || row->attempts > terms->most) return;
+  }
   if (refusal_of(ledger, {.target = job.target, .version = job.version, .cause = job.cause}, now)) return;
   violate(4, fmt::format("job {} ({}) was stopped by a freeze and never started again", id.str(),
                          to_string(job.cause)));
