@@ -7,8 +7,6 @@
 
 namespace ctrlplane {
 
-constexpr size_t kCheckedInAStep = 64;
-
 Status validate_resource(std::string_view path, const ResourceInput& r) {
   auto at = [&](std::string_view member) {
     return path.empty() ? std::string(member) : fmt::format("{}.{}", path, member);
@@ -111,6 +109,8 @@ Reply delete_resource(Tx& tx, const DeleteResource& c) {
 }
 
 // ---- Bulk set ----------------------------------------------------------------------------------------
+
+constexpr size_t kCheckedInAStep = 64;  // well under a tenth of a turn
 
 Status ProviderSet::check_next() {
   const size_t i = checked_;

@@ -45,7 +45,7 @@ const Rule* rule_of(const State& state, PolicyIx policy, RuleId rule);
 bool is_excluded(const State& state, Time now, TargetIx target, VersionIx version);
 
 struct Explained {
-  std::string type;                // of the rule; "freeze", "versionDependency" for what is always on
+  std::string type;                // of the rule; "freeze", "targetSelector", "versionDependency": always on
   const Policy* policy = nullptr;  // null for what is always on
   const PolicyRule* rule = nullptr;
   const PolicySkip* skip = nullptr;
